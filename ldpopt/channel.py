@@ -36,8 +36,8 @@ class Channel(Pictured):
 
     Parameters
     ----------
-    matrix : array (k, m), non-negative, every row summing to 1 within `tolerances.ROW_SUM`; kept as read-only float64.
-    inputs, outputs : distinct labels (strings, numbers, or tuples of them) of the k answers and the m reports. By
+    matrix : Array (k, m), non-negative, every row summing to 1 within `tolerances.ROW_SUM`; kept as read-only float64.
+    inputs, outputs : Distinct labels (strings, numbers, or tuples of them) of the k answers and the m reports. By
         default, those of a frame, else 0..k-1 and 0..m-1. A Polars frame may name its inputs in a first column
         ``"answer"``.
 

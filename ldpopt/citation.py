@@ -38,13 +38,25 @@ class Citations(tuple[Reference, ...]):
 def cite(result: Any) -> Citations:
     """List the papers that a result is based on, in the order of its citations.
 
-    result : a design of any type, a `Guarantee` or a claim, an estimate, intervals, a test, a table of bounds,
-        a composition, or anything else with a `reference`. A function or class of this package gives the papers that
-        its documentation cites; a key or citation such as ``"GI"`` or ``"[GI, Thm 5]"`` gives its paper. A list or
-        tuple of these gives the papers of all.
+    Parameters
+    ----------
+    result : A result, a function or class of this package, or a key. A result is a design of any type, a `Guarantee` or
+        a claim, an estimate, intervals, a test, a table of bounds, a composition, or anything else with a `reference`.
+        A function or class gives the papers that its documentation cites. A key or citation such as ``"GI"`` or ``"[GI,
+        Thm 5]"`` gives its paper. A list or tuple of these gives the papers of all.
 
-    Raises `InvalidInput` for a key that is not registered, or where nothing is cited.
+    Returns
+    -------
+    Citations
+        The papers; `bibtex` holds their BibTeX entries.
 
+    Raises
+    ------
+    InvalidInput
+        If a key is not registered, or nothing is cited.
+
+    Examples
+    --------
     >>> from ldpopt.privacy import total_variation
     >>> cite(total_variation([[0.7, 0.3], [0.4, 0.6]]))
     [GI] Elena Ghazi, Ibrahim Issa. Total Variation Meets Differential Privacy. ...
@@ -97,5 +109,5 @@ def _of_design(result: design.Design) -> Iterator[str]:
         yield from cited(guarantee.reference)
 
 
-def _of_documentation(documented: Any) -> tuple[str, ...]:
-    return cited(inspect.getdoc(documented) or "")
+def _of_documentation(member: Any) -> tuple[str, ...]:
+    return cited(inspect.getdoc(member) or "")

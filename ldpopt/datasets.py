@@ -151,7 +151,7 @@ def load_anes96() -> SurveyTable:
     data = files("ldpopt") / "data"
     with (data / "anes96.csv").open("rb") as file:
         codes = np.loadtxt(file, dtype=np.intp, delimiter=",", skiprows=1)
-    described = {  # question, labels, code of the first label: in the order of the file's columns
+    questions = {  # question, labels, code of the first label: in the order of the file's columns
         "party": ("party identification", _PARTIES, 0),
         "income": ("household income", _INCOMES, 1),
         "education": ("highest level of education", _EDUCATION, 1),
@@ -159,6 +159,6 @@ def load_anes96() -> SurveyTable:
     }
     columns = {
         name: Column(question, labels, codes[:, position] - first)
-        for position, (name, (question, labels, first)) in enumerate(described.items())
+        for position, (name, (question, labels, first)) in enumerate(questions.items())
     }
     return SurveyTable("anes96", (data / "anes96.txt").read_text("utf-8"), columns)

@@ -61,10 +61,10 @@ _FIGURES_PER_QUESTION = 3
 def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], dict[str, bytes]]:
     """Compute all designs, and the contents of every file of the demonstration by name. `step` reports progress."""
     survey = load_anes96()
-    answered = [_answer(survey, name, title, step) for name, title in QUESTIONS.items()]
+    answers = [_answer(survey, name, title, step) for name, title in QUESTIONS.items()]
     contents: dict[str, bytes] = {}
     sections: list[tuple[Answered, dict[str, bytes], list[dict[str, Any]]]] = []
-    for question in answered:
+    for question in answers:
         pictures = _pictures(question, step)
         contents |= {f"{question.name}-{kind}.png": data for kind, data in pictures.items()}
         contents[f"{question.name}-frontier.csv"] = question.curves.to_csv().encode()
@@ -75,7 +75,7 @@ def run(step: Callable[..., object] = lambda *_: None) -> tuple[list[Answered], 
         sections.append((question, pictures, [_design_values(question, limits) for limits in question.designs]))
     contents["report.html"] = _report(survey, sections).encode()
     step()
-    return answered, contents
+    return answers, contents
 
 
 def channel_file(question: str, epsilon: float, eta: float | None) -> str:
@@ -104,7 +104,7 @@ _TEXTBOOK = {
 def curves(utility: Divergence, step: Callable[..., object] = lambda *_: None) -> Frontier:
     """Compute the frontier at the epsilons `CURVE_EPSILONS`, with points at all visible kinks."""
     k = len(utility.p0)
-    parts = [frontier(utility, [epsilon], _caps(epsilon, k), each=step) for epsilon in CURVE_EPSILONS]
+    parts = [frontier(utility, [epsilon], _caps(epsilon, k), on_row=step) for epsilon in CURVE_EPSILONS]
     return Frontier(tuple(row for part in parts for row in part), utility)
 
 
@@ -125,7 +125,7 @@ def _answer(survey: SurveyTable, name: str, title: str, step: Callable[..., obje
             designs[epsilon, eta] = optimal_channel(utility, (LocalDP(epsilon), *caps))
             step()
     frontier_curves = curves(utility, step)
-    grid = frontier(utility, MAP_EPSILONS, MAP_ETAS, each=step)
+    grid = frontier(utility, MAP_EPSILONS, MAP_ETAS, on_row=step)
     first, second = survey.labels("vote")
     return Answered(name, title, utility, (first, second), designs, frontier_curves, grid)
 
@@ -153,10 +153,10 @@ def _report(survey: SurveyTable, sections: list[tuple[Answered, dict[str, bytes]
     """The page, which embeds its pictures and style and loads nothing else."""
     epsilon, eta = FEATURED_POINT
     group_counts = zip(survey.labels("vote"), survey.counts("vote"), strict=True)
-    shipped = files("ldpopt").joinpath("data")
-    return Template(shipped.joinpath("demo.html").read_text("utf-8")).substitute(
+    data_folder = files("ldpopt").joinpath("data")
+    return Template(data_folder.joinpath("demo.html").read_text("utf-8")).substitute(
         title="Telling two electorates apart from private answers",
-        style=shipped.joinpath("page.css").read_text("utf-8"),
+        style=data_folder.joinpath("page.css").read_text("utf-8"),
         respondents=len(survey),
         groups=escape(" and ".join(f"{count} for {candidate}" for candidate, count in group_counts)),
         epsilon=ceil_digits(epsilon),
@@ -207,12 +207,14 @@ def _in_words(values: Mapping[str, Any], full_value: float) -> str:
     design: Design = values["design"]
     cap = "no cap" if values["cap"] == "none" else f"η = {values['cap']}"
     summary = f"ε = {values['epsilon']:g}, {cap} <span>· {design.value:.4g} nats · {escape(values['judged'])}</span>"
-    missed = "; ".join(f"{name} {gap}" for name, gap in zip(_TEXTBOOK.values(), values["missed"], strict=True))
+    missed_by_mechanism = "; ".join(
+        f"{name} {gap}" for name, gap in zip(_TEXTBOOK.values(), values["missed"], strict=True)
+    )
     argument = design.certificate.argument if design.certificate else "none"
     summary_text = (
         f"Keeps {design.value:.6g} nats, {100 * design.value / full_value:.1f}% of what the answers carry; no channel "
         f"within these limits keeps more than {ceil_digits(design.upper_bound)}. Found by {design.method}; proved by "
-        f"{argument}. Missed of the optimum: {missed}."
+        f"{argument}. Missed of the optimum: {missed_by_mechanism}."
     )
     note = f"<p>Note: {escape(design.note)}.</p>" if design.note else ""
     links = [f'<a href="{escape(name)}">{escape(name)}</a>' for name in (values["file"], values["proved"])]
@@ -251,7 +253,7 @@ def _items(lines: Iterable[str]) -> str:
 def _design_values(question: Answered, limits: tuple[float, float | None]) -> dict[str, Any]:
     """The values of a design in the HTML report; its proof is checked again."""
     (epsilon, eta), design, gaps = limits, question.designs[limits], textbook_gaps(question, *limits)
-    measured = [*design.guarantees, *([total_variation(design.channel)] if eta is None else [])]
+    guarantees = [*design.guarantees, *([total_variation(design.channel)] if eta is None else [])]
     reports = reports_in_words(design.channel, question.utility.p0, question.utility.p1, question.names)
     return {
         "epsilon": epsilon,
@@ -259,7 +261,7 @@ def _design_values(question: Answered, limits: tuple[float, float | None]) -> di
         "design": design,
         "judged": verdict(design),
         "missed": [_percent(gaps[name]) for name in _TEXTBOOK],
-        "promises": list(map(guarantee_in_words, measured)),
+        "promises": list(map(guarantee_in_words, guarantees)),
         "reports": [[label, "; ".join(likely), evidence] for label, likely, evidence in reports],
         "file": channel_file(question.name, epsilon, eta),
         "proved": design_file(question.name, epsilon, eta),

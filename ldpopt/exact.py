@@ -90,10 +90,10 @@ class ExactChannel(Pictured):
 
     Parameters
     ----------
-    weights : integers (k, m), non-negative, every row summing to exactly the denominator; stored as read-only int64.
-    bits : from 1 to 62, where the denominator is 2**bits.
-    inputs, outputs : distinct labels, as in `Channel`.
-    denominator : from 2 to 2**62, given instead of `bits`; for example 36 for two dice.
+    weights : Integers (k, m), non-negative, every row summing to exactly the denominator; stored as read-only int64.
+    bits : From 1 to 62, where the denominator is 2**bits.
+    inputs, outputs : Distinct labels, as in `Channel`.
+    denominator : From 2 to 2**62, given instead of `bits`; for example 36 for two dice.
 
     Raises `InvalidInput` for anything else.
 
@@ -158,8 +158,8 @@ class ExactChannel(Pictured):
             raise invalid("matrix", f"a common denominator of at most 2**{MAXIMUM_BITS}", total)
         total = max(total, 2)
         weights = [[int(value * total) for value in row] for row in rows]
-        for x, (row, counted) in enumerate(zip(rows, weights, strict=True)):
-            if sum(counted) != total:
+        for x, (row, row_weights) in enumerate(zip(rows, weights, strict=True)):
+            if sum(row_weights) != total:
                 raise invalid("matrix", "rows that sum to exactly 1", Phrase(str(sum(row))), f"row {x}")
         return cls(weights, None, inputs, outputs, denominator=total)
 
@@ -235,8 +235,8 @@ class ExactChannel(Pictured):
             raise invalid("matrix", f"shape {self.shape}", target.shape)
         exact = self.matrix
         distance = float((np.abs(exact - target).sum(axis=1) / 2).max())
-        used = exact > 0
-        fraction = 1.0 - float((target[used] / exact[used]).min())
+        is_used = exact > 0
+        fraction = 1.0 - float((target[is_used] / exact[is_used]).min())
         return RoundingLoss(up(distance, 2.0 * self.shape[1]), min(1.0, max(0.0, fraction) + 2.0**-51))
 
     def __repr__(self) -> str:
@@ -273,8 +273,12 @@ class ExactChannel(Pictured):
         name = "exact channel file"
         size = "bits" if version_of(data, name, FORMAT, (1, VERSION)) == 1 else "denominator"
         inputs, outputs = labelled(data, name, "weights", (size, "epsilon", "eta"))
-        claimed = data.get("epsilon")
-        epsilon = math.inf if claimed == "inf" else number(claimed, "epsilon", 'a finite number of nats or "inf"')
+        claimed_epsilon = data.get("epsilon")
+        epsilon = (
+            math.inf
+            if claimed_epsilon == "inf"
+            else number(claimed_epsilon, "epsilon", 'a finite number of nats or "inf"')
+        )
         eta = unit_interval(data.get("eta"), "eta")
         channel = cls(data["weights"], None, inputs, outputs, denominator=checked_denominator(**{size: data.get(size)}))
         channel.verify(epsilon, eta)
@@ -457,11 +461,11 @@ def round_exact(
         low, high = _intervals(scaled_weights, centre[0], exp_lower(epsilon), total)
     weights = np.clip(scaled_weights, low, high)
     _balance(weights, low, high, total, order)
-    allowed = math.floor(Fraction(eta) * total)
+    max_distance = math.floor(Fraction(eta) * total)
     distance = int(largest_distance(weights)[0])
-    if distance > allowed:
+    if distance > max_distance:
         # Truncation and balancing move a distance by less than 3 m units.
-        weights = _contract(weights, centre[0], max(allowed - 3 * m, 0), distance)
+        weights = _contract(weights, centre[0], max(max_distance - 3 * m, 0), distance)
         if math.isinf(epsilon):
             low, high = np.zeros_like(weights), np.full_like(weights, total)
         _balance(weights, low, high, total, order)
@@ -470,22 +474,24 @@ def round_exact(
     return channel
 
 
-def _claim(value: float, measured: float, name: str, largest: float) -> float:
-    claimed = value if isinstance(value, float) and value == math.inf else number(value, name)
-    if not 0 <= claimed <= largest:
-        raise invalid(name, f"a number between 0 and {largest:g}", claimed)
-    if measured > claimed + FEASIBILITY_TOLERANCE:
+def _claim(value: float, measured_value: float, name: str, largest: float) -> float:
+    claimed_value = value if isinstance(value, float) and value == math.inf else number(value, name)
+    if not 0 <= claimed_value <= largest:
+        raise invalid(name, f"a number between 0 and {largest:g}", claimed_value)
+    if measured_value > claimed_value + FEASIBILITY_TOLERANCE:
         raise invalid(
-            name, f"a claim that the matrix meets within {FEASIBILITY_TOLERANCE:g}: at least {measured!r}", claimed
+            name,
+            f"a claim that the matrix meets within {FEASIBILITY_TOLERANCE:g}: at least {measured_value!r}",
+            claimed_value,
         )
-    return claimed
+    return claimed_value
 
 
 def _scale(probabilities: Array, total: int) -> Integers:
     """`probabilities` times `total`, rounded to integers. Row sums are corrected in proportion, up to a few units."""
     scaled_weights = np.rint(probabilities * float(total)).astype(np.int64)  # the product with a power of two is exact
-    missing = np.array([[float(total - row_sum)] for row_sum in row_sums(scaled_weights)])
-    return np.clip(scaled_weights + np.rint(missing * probabilities).astype(np.int64), 0, total)
+    deficits = np.array([[float(total - row_sum)] for row_sum in row_sums(scaled_weights)])
+    return np.clip(scaled_weights + np.rint(deficits * probabilities).astype(np.int64), 0, total)
 
 
 def _intervals(scaled_weights: Integers, centre: Integers, ratio: Fraction, total: int) -> tuple[Integers, Integers]:
@@ -508,13 +514,13 @@ def _intervals(scaled_weights: Integers, centre: Integers, ratio: Fraction, tota
 
 def _balance(weights: Integers, low: Integers, high: Integers, total: int, order: npt.NDArray[np.intp]) -> None:
     """Move `weights` inside [low, high], largest columns first, until every row sums to `total`."""
-    missing = np.array([total - row_sum for row_sum in row_sums(weights)], dtype=np.int64)
+    deficits = np.array([total - row_sum for row_sum in row_sums(weights)], dtype=np.int64)
     for y in order.tolist():
-        if not missing.any():
+        if not deficits.any():
             return
-        step = np.clip(missing, low[:, y] - weights[:, y], high[:, y] - weights[:, y])
+        step = np.clip(deficits, low[:, y] - weights[:, y], high[:, y] - weights[:, y])
         weights[:, y] += step
-        missing -= step
+        deficits -= step
 
 
 def _contract(weights: Integers, centre: Integers, numerator: int, denominator: int) -> Integers:
@@ -607,21 +613,21 @@ def _missed(low: int, high: int, bottom: float, top: float) -> float:
 def _row(row: Array, low: list[int], high: list[int], total: int) -> list[int]:
     """Integers within [low, high] that sum to `total`, near `row`: rounded, then moved unit by unit to the sum."""
     weights = [min(max(round(value), a), b) for value, a, b in zip(row.tolist(), low, high, strict=True)]
-    missing = total - sum(weights)
-    step = 1 if missing > 0 else -1
-    for _ in range(abs(missing)):
+    deficit = total - sum(weights)
+    step = 1 if deficit > 0 else -1
+    for _ in range(abs(deficit)):
         free = [y for y in range(len(weights)) if low[y] <= weights[y] + step <= high[y]]
         y = max(free, key=lambda y: step * (float(row[y]) - weights[y]))
         weights[y] += step
     return weights
 
 
-def _nearer(weights: Integers, centre: Integers, allowed: int) -> Integers:
+def _nearer(weights: Integers, centre: Integers, max_distance: int) -> Integers:
     """Move, of the two rows farthest apart, the one farther from the centre there by a unit, until eta is met."""
     weights = weights.copy()
     while True:
         distance, (x, other) = largest_distance(weights)
-        if int(distance) <= allowed:
+        if int(distance) <= max_distance:
             return weights
         if np.abs(weights[other] - centre).sum() > np.abs(weights[x] - centre).sum():
             x = other

@@ -7,7 +7,8 @@ A package that is not installed is reported in one line, before the work begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -63,11 +64,19 @@ def need(*modules: str, extra: str = "") -> None:
             raise missing(module, extra)
 
 
-def offering(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package: it loads a name when that is first used.
+def offering(
+    package: str, homes: Mapping[str, Iterable[str]], loaded: Iterable[Callable[..., Any]] = ()
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__all__`, `__getattr__` and `__dir__` of a package whose names load when they are first used.
 
-    modules : the module that defines each name; a name that the package itself is given for is one of its modules.
+    Parameters
+    ----------
+    package : Full name of the package.
+    homes : The names that each module defines; those listed under the package itself are its modules.
+    loaded : Further public functions and classes, which the package itself imports or defines.
     """
+    modules = {name: module for module, names in homes.items() for name in names}
+    public = [*(member.__name__ for member in loaded), *modules]
 
     def load(name: str) -> Any:
         if name not in modules:
@@ -78,7 +87,10 @@ def offering(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
             else getattr(import_module(modules[name]), name)
         )
 
-    return load
+    def names_of_package() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *public})
+
+    return public, load, names_of_package
 
 
 class _Later:

@@ -148,12 +148,12 @@ def proof_in_words(design: Design, verification: Verification) -> list[str]:
         sentences.append(f"It keeps at least {design.value!r} ({utility.name}).")
     comparison = "has less" if utility.error else "keeps more"
     scale = "" if utility.logarithmic else " of the value"
-    certified = "certified," if design.certified else "not certified"
-    trusted = trust_suffix(unproved_assumptions(design.utility, design.constraints))
+    verdict_text = f"{'certified,' if design.certified else 'not certified'} to {design.tolerance:g}"
+    suffix = trust_suffix(unproved_assumptions(design.utility, design.constraints))
     return [
         *sentences,
         f"No channel within these limits {comparison} than {design.bound!r}: {argument}.",
-        f"So it is within {design.relative_gap:.3g}{scale} of the best: {certified} to {design.tolerance:g}{trusted}.",
+        f"So it is within {design.relative_gap:.3g}{scale} of the best: {verdict_text}{suffix}.",
     ]
 
 
@@ -207,12 +207,12 @@ def verdict(design: Design) -> str:
         return "PROOF FAILED: " + "; ".join(verification.failures)
     if verification.unchecked:
         return "; ".join(verification.unchecked)
-    trusted = trust_suffix(verification.trusted)
+    suffix = trust_suffix(verification.trusted)
     if design.relative_gap <= CERTIFIED_GAP:
-        return f"optimal, proof checked{trusted}"
+        return f"optimal, proof checked{suffix}"
     if math.isinf(design.relative_gap):
         return "no bound found"
-    return f"within {float(ceil_digits(100 * design.relative_gap, 2)):g} % of the optimum, proof checked{trusted}"
+    return f"within {float(ceil_digits(100 * design.relative_gap, 2)):g} % of the optimum, proof checked{suffix}"
 
 
 def label_in_words(label: Label) -> str:

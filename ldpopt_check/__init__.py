@@ -354,8 +354,8 @@ def fits(x, form):
             x.read.update(key for key, part in x.items() if isinstance(form[key], str | int) and part == form[key])
         return lacking and all(fits(part, form[key]) for key, part in x.items())
     if form == [double] and isinstance(x, list) and x:  # Quickly, of many.
-        sized = set(map(type, x)) <= {int, float} and min(x) > -(2**1023) and max(x) < 2**1023
-        return sized and all(map(math.isfinite, x))
+        is_sized = set(map(type, x)) <= {int, float} and min(x) > -(2**1023) and max(x) < 2**1023
+        return is_sized and all(map(math.isfinite, x))
     if isinstance(form, list):
         return isinstance(x, list) and bool(x) == bool(form) and all(fits(y, form[0]) for y in x)
     if isinstance(form, tuple):
@@ -372,8 +372,8 @@ def formed(x, form):
     """Refuse an object of another form."""
     need(isinstance(x, dict) and set(x) == set(form), f"its keys must be {', '.join(form)}")
     for key, value in x.items():
-        listed = value if key == "guarantees" and isinstance(value, list) else ()
-        older = any(isinstance(guarantee, dict) and OLDER & set(guarantee) for guarantee in listed)
+        guarantees = value if key == "guarantees" and isinstance(value, list) else ()
+        older = any(isinstance(guarantee, dict) and OLDER & set(guarantee) for guarantee in guarantees)
         cover(not older, "what older files state of guarantees beside their values is not supported")
         kind = NotCovered if key in VARIED and isinstance(value, dict | list) else BadInput
         need(fits(value, form[key]), f"{key} is malformed, or of a kind that is not supported", kind)
@@ -629,8 +629,8 @@ class Design:
 def settle(enclose, x, bits):
     """Return the first of ever tighter enclosures that excludes x or is exact, or the last one."""
     enclosure = enclose(bits)
-    undecided = enclosure.lo <= x <= enclosure.hi and enclosure.lo < enclosure.hi and bits < MOST_BITS
-    return settle(enclose, x, min(2 * bits, MOST_BITS)) if undecided else enclosure
+    is_undecided = enclosure.lo <= x <= enclosure.hi and enclosure.lo < enclosure.hi and bits < MOST_BITS
+    return settle(enclose, x, min(2 * bits, MOST_BITS)) if is_undecided else enclosure
 
 
 def outward(enclosure):

@@ -6,40 +6,40 @@ for them holds for all.
 Theorem 1 (Dobrushin). D <= eta D_f(P0||P1), and ratios of at most E imply eta <= (E-1)/(E+1). Proof. g is an average of
 (a - c b)_+ over c >= 1 and (c b - a)_+ over c <= 1. For c >= 1, P0 - c P1 has a positive part of mass h and a negative
 part of mass >= h. Q maps the parts, divided by their masses, to distributions at most eta apart. Cancel h of one with h
-of the other: at most h eta stays positive. The case c <= 1 is the same. For rows p, q and S = {p > q}, d = p(S) - q(S)
-is at most (E-1) q(S) and (E-1) (1 - p(S)) = (E-1) (1 - q(S) - d); adding up, (E+1) d <= E-1. QED Mutual information is
-the average of the divergences KL(row x || law of the report), and contracts likewise. An excess delta beyond E implies
-eta <= delta + (1 - delta)(E-1)/(E+1) [Kairouz, Oh, Viswanath]. If f is operator convex, g is a mixture of (a-b)^2/(s a
-+ (1-s) b), 0 <= s <= 1 [Choi, Ruskai, Seneta], and information is one of them, too. They contract at least as much as
-chi-squared, whose coefficient two inputs attain [Ordentlich, Polyanskiy]: the largest s (1-s) sum (p-q)^2/(s p + (1-s)
-q) of two rows. That is convex and homogeneous in the columns (p_y, q_y). So splitting them into (E,1), (1,E) and (1,1)
-makes it no smaller: it is at most eta (E+1)/(E-1) times that of randomized response, ((E-1)/(E+1))^2. Then D <= eta
-(E-1)/(E+1) D_f(P0||P1).
+of the other: at most h eta stays positive. The case c <= 1 is the same. For rows p, q and S = {p > q}, let d = p(S) -
+q(S). It is at most (E-1) q(S), and at most (E-1) (1 - p(S)) = (E-1) (1 - q(S) - d). Adding up, (E+1) d <= E-1. QED
+Mutual information is the average of the divergences KL(row x || distribution of the report), and contracts likewise. An
+excess delta beyond E implies eta <= delta + (1 - delta)(E-1)/(E+1) [Kairouz, Oh, Viswanath]. If f is operator convex, g
+is a mixture of (a-b)^2/(s a + (1-s) b), 0 <= s <= 1 [Choi, Ruskai, Seneta], and information is one of them, too. They
+contract at least as much as chi-squared, whose coefficient two inputs attain [Ordentlich, Polyanskiy]: the largest s
+(1-s) sum (p-q)^2/(s p + (1-s) q) of two rows. That is convex and homogeneous in the columns (p_y, q_y). So splitting
+them into (E,1), (1,E) and (1,1) makes it no smaller: it is at most eta (E+1)/(E-1) times that of randomized response,
+((E-1)/(E+1))^2. Then D <= eta (E-1)/(E+1) D_f(P0||P1).
 
-Theorem 2 (envelope). Merge inputs of equal P0/P1 and sort by it. Let t = 1/(E-1), w(B) = g(t + P0(B), t + P1(B)) for a
-block B of neighbors, V(m) the largest sum of w over partitions into m blocks, v(m) = 1/(1 + t m). The largest D of
-channels that fulfil 1 is the largest sum of c(m) v(m) V(m) over c >= 0 with sum c(m) <= 1 and sum c(m) v(m) <= eta.
-Proof, shortened. (a) A column with ratios up to E is a sum of staircases b (1 + (E-1) 1_A), A running through the upper
-sets of one order of its entries: each |q_x - q_x'| adds up, and g does not fall, so staircases suffice. Lay them on a
-line, each of length b, by their ratio M0/M1. Rows sum to 1: all inputs are in sets A of one total length N, and any
-input is in sets without any other one for a length of at most L = eta/(E-1). (b) Tangents of g bound g from below. An
-input's gain from them rises along the line up to its ratio and falls after it. If L < N, a length N - L common to all
-inputs can go while the rest of each moves towards its peak. The common part, constant over inputs, is uninformative
-(erasure), and the rest has total variation at most (E-1) L by itself. (c) Now each input fills a window of length L
-where it gains most. Gains have increasing differences in both ratios: windows move right with the input's ratio, and
-each place of the line holds a block of neighbours. (d) "Each input is in blocks of length L in all" is solved by
-mixtures of partitions (consecutive ones), and m blocks, rows scaled to 1, are randomized response of a block number:
-total variation v(m), divergence v(m) V(m). The weights of the mixture are the c(m). QED
+Theorem 2 (envelope). Merge inputs of equal P0/P1 and sort by it. Let t = 1/(E-1), and w(B) = g(t + P0(B), t + P1(B))
+for a block B of neighbors. V(m) is the largest sum of w over partitions into m blocks, and v(m) = 1/(1 + t m). Maximize
+the sum of c(m) v(m) V(m) over c >= 0 with sum c(m) <= 1 and sum c(m) v(m) <= eta. The maximum is the largest D of
+channels that fulfil 1. Proof, shortened. (a) A column with ratios up to E is a sum of staircases b (1 + (E-1) 1_A),
+with upper sets A of one order of its entries. Each |q_x - q_x'| adds up, and g does not fall, so staircases suffice.
+Lay them on a line, each of length b, by their ratio M0/M1. Rows sum to 1, so all inputs are in sets A of one total
+length N. Any input is in sets without any other one for a length of at most L = eta/(E-1). (b) Tangents of g bound g
+from below. An input's gain from them rises along the line up to its ratio and falls after it. If L < N, a length N - L
+common to all inputs can go while the rest of each moves towards its peak. The common part, constant over inputs, is
+uninformative (erasure), and the rest has total variation at most (E-1) L by itself. (c) Now each input fills a window
+of length L where it gains most. Gains have increasing differences in both ratios: windows move right with the input's
+ratio, and each place of the line holds a block of neighbors. (d) "Each input is in blocks of length L in all" is solved
+by mixtures of partitions (consecutive ones). Such m blocks, rows scaled to 1, are randomized response of a block
+number: total variation v(m), divergence v(m) V(m). The weights of the mixture are the c(m). QED
 
-"EnvelopeDual": if w(i..j-1) <= kappa (t A + u_j - u_i) for all cuts i < j, and A >= 0, then no D is above kappa (A +
-eta (U-A)_+), U = u_n - u_0. Proof. Adding up, V(m) <= kappa (U + m t A), so v(m) V(m) <= kappa (v(m) U + (1 - v(m)) A)
-= kappa (A + v(m) (U-A)); multiply by c(m) and add. "points": if sum ((1-s) A0 - s A1)_+ >= sum ((1-s) P0 - s P1)_+ for
-all s, a channel K turns the laws A0, A1 into P0, P1 [Blackwell]; K Q fulfils 1 and gives the same M0, M1. QED
+"EnvelopeDual": let U = u_n - u_0, A >= 0, and w(i..j-1) <= kappa (t A + u_j - u_i) for all cuts i < j. Then no D is
+above kappa (A + eta (U-A)_+). Proof. Adding up, V(m) <= kappa (U + m t A). So v(m) V(m) is at most kappa (v(m) U + (1 -
+v(m)) A) = kappa (A + v(m) (U-A)). Multiply by c(m) and add. "points": if sum ((1-s) A0 - s A1)_+ >= sum ((1-s) P0 - s
+P1)_+ for all s, a channel K turns the laws A0, A1 into P0, P1 [Blackwell]; K Q fulfils 1 and gives the same M0, M1. QED
 
 Theorem 3 (columns). Let the utility be a sum over reports of a convex, homogeneous function of the column c, or the
 smallest of several such. Then it is at most their mixture by any weights. Cut the cone of columns by all planes where a
 capped sum has a kink. On each piece the column is a sum of extreme rays, and neither the value falls nor a cap's sum
-grows. If every extreme c has a value of at most kappa (rows.c + pairs . the capped sums of c), then no channel has a
+grows. Let every extreme c have a value of at most kappa (rows.c + pairs . the capped sums of c). Then no channel has a
 utility above kappa (sum rows + pairs . caps), as columns add up to 1. The rays: "PatternDual", ratios E: t + 1_A.
 "PolicyDual": entries linked to each other by ratios at the limits of a graph, through all of the support; "pairs" link
 equal entries, too. "LevelDual": powers of E on a support, without gaps; "spreads" are for total variation, whose planes
@@ -49,14 +49,14 @@ kl(t+1, t+a) + (1-a) kl(t, t+a) is concave, below its tangent anywhere, and the 
 rows in proportion to the prior, for the largest h(a)/(t+a): x - 1 - log x, x = eps/(1-e^-eps).
 
 Theorem 4 (weak duality). Let linear functions G_i of columns be above the value of those whose ratio M0/M1 is in
-interval i (chords of g), or minus the loss of decision i. Take rows, and z_i >= 0 for each pair of a cap. Then no
-channel has a utility above sum rows + sum caps max_i z_i + the maximum of sum_i r_i.q_i, where r_i = G_i - rows - z_i
-(Q_x - E^w Q_x'). That maximum is at most T = sum_x max_i (r_ix)_+. The smallest entries of the columns add up to at
-most 1, and the remainder of a row to (k-1) eta, its variations from the others. So it is at most max_i (sum r_i)_+ +
-(k-1) eta T. With ratios of at most E, columns being multiples of t + a, 0 <= a <= 1, it is at most k s if t (sum r_i -
-k s) + sum (r_i - s)_+ <= 0 for all i, as rows sum to 1.
+interval i (chords of g), or minus the loss of decision i. Take rows, and z_i >= 0 for each pair of a cap. Let r_i = G_i
+- rows - z_i (Q_x - E^w Q_x'). Then no channel has a utility above sum rows + sum caps max_i z_i + the maximum of sum_i
+r_i.q_i. That maximum is at most T = sum_x max_i (r_ix)_+. The smallest entries of the columns add up to at most 1, and
+the remainder of a row to (k-1) eta, its variations from the others. So it is at most max_i (sum r_i)_+ + (k-1) eta T.
+With ratios of at most E, columns being multiples of t + a, 0 <= a <= 1, it is at most k s if t (sum r_i - k s) + sum
+(r_i - s)_+ <= 0 for all i, as rows sum to 1.
 
-Theorem 5 (equivalence [Kiefer, Wolfowitz]). Report y has the probability w and the centred column u = c/(p.c) - 1. If
+Theorem 5 (equivalence [Kiefer, Wolfowitz]). Report y has the probability w and the centered column u = c/(p.c) - 1. If
 sum w |K u|^2 <= M for every channel, then tr(W C), W = F F^T, is at least tr(K (F - 1 p^T F))^2 / M (Cauchy, Schwarz);
 the largest variance at least sum_x (K_x.(e_x - p_x))^2 / M; log det C at least 2 log det R - (k-1) log(M/(k-1)) for K =
 (R, -R 1) (eigenvalues' means). M is found as in theorem 3, per unit of probability.
@@ -78,18 +78,18 @@ w. The average of a channel over permutations preserves as much and fulfils 1, a
 patterns of w inputs, of total probability b_w, are all equally likely. So any two rows have the distance sum b_w eta_w,
 where eta_w = (e-1) w (n-w)/((n-1) s), and the utility is sum b_w u_w. It is at most a eta + max(0, max_w (u_w - a
 eta_w)) for any a >= 0. For information u_w is the divergence of the ratios to the mean, e n/s on w and n/s on n-w
-inputs. For estimation it is the trace T of sum_y m_y u u^T, u = c/m - 1: n w (n-w) ((e-1)/s)^2. A criterion that falls
-and is convex in this matrix, and is unchanged by permutations, is at least its value at the average, T/(n-1) on all
+inputs. For estimation it is the trace T of sum_y m_y u u^T, u = c/m - 1: n w (n-w) ((e-1)/s)^2. Let a criterion fall
+and be convex in this matrix, and be unchanged by permutations. It is at least its value at the average, T/(n-1) on all
 contrasts: n-1 variances of (n-1)/T in all, (1-1/n) (n-1)/T each, and log det -(n-1) log(T/(n-1)) - log n. Inputs
 without mass are left out.
 
-Theorem 9 (orbits). Let the inputs with mass be in groups, n_i of mass v_i in the group i. As in theorem 8, permutations
-within the groups change nothing: all sets with j_i inputs of each group i get one weight, b_j in all, in units of t +
-1_A. The row of the group i is sum b_j (t + j_i/n_i) = 1. Rows of the groups i and l have the distance sum b_j s_il.
-Here s_il = j_i (n_l - j_l) / (n_i n_l), and j_i (n_i - j_i) / (n_i (n_i - 1)) within a group. So if h(a),
-a = sum j_i v_i, is at most kappa (sum rows_i (t + j_i/n_i) + sum pairs_il s_il) for all j, no channel has a utility
-above kappa (sum rows + eta sum pairs). Information is concave in the prior: masses may be rounded up, to a distribution
-times M, and M times the bound of the distribution holds for them.
+Theorem 9 (orbits). Let the inputs with mass be in groups, n_i of mass v_i in the group i. Permutations within the
+groups change nothing, as in theorem 8. So all sets with j_i inputs of each group i get one weight, b_j in all, in units
+of t + 1_A. The row of the group i is sum b_j (t + j_i/n_i) = 1. Rows of the groups i and l have the distance sum b_j
+s_il. Here s_il = j_i (n_l - j_l) / (n_i n_l), and j_i (n_i - j_i) / (n_i (n_i - 1)) within a group. Let a = sum j_i
+v_i, and let h(a) be at most kappa (sum rows_i (t + j_i/n_i) + sum pairs_il s_il) for all j. Then no channel has a
+utility above kappa (sum rows + eta sum pairs). Information is concave in the prior: masses may be rounded up, to a
+distribution times M, and M times the bound of the distribution holds for them.
 """
 
 import math
@@ -140,7 +140,7 @@ def proved(d, bits):
     summed, estimated = (*single_term, "WeightedSum", "WorstOf"), ("FisherInformation",)
     listed = 20 * k**2 + k**3 / 10 if relaxation(d.k, proof.get("relaxed")) else sets * (1 + k**2 / 100)
     dominance = (len(proof["points"]) + k) / 4 if proof.get("points") else 0
-    prove_it, about, work = {  # The proof, its utilities, and its work in units of 50 microseconds.
+    prove_it, utilities, work = {  # The proof, its utilities, and its work in units of 50 microseconds.
         "Contraction": (contraction if d.kind in single_term else parts, summed, k),
         "EnvelopeDual": (envelope, two, dominance or envelope_work(k)),
         "PatternDual": (columns_paid, summed, (18 + k**2 / 10 + 4 * len(d.parts)) * sets),
@@ -159,7 +159,7 @@ def proved(d, bits):
         "Relaxed": (relaxed, summed + estimated + ("ExpectedLoss",), 0),
         "Dominated": (dominated, two, dominance),
     }[kind]
-    prove(d.kind in about, f"{kind} is not about this utility")
+    prove(d.kind in utilities, f"{kind} is not about this utility")
     d.spend((work + (k**3 / 20 if graph or knots else 0)) * bits / 128)
     return prove_it(d, bits)
 
@@ -339,19 +339,19 @@ def staircases(k, e):
     return ((1 / (e - 1), indicator) for indicator in product((0, 1), repeat=k) if not all(indicator))
 
 
-def linked(d, allowed, flat):
+def linked(d, max_ratios, flat):
     """Iterate over the extreme columns under limits (k, k) on c_x/c_y."""
     # From an entry of 1 on, entries at a limit to an existing one are added, as far as limits reach; `flat`: equal
     # entries are linked, too. Their number is not known in advance.
-    k, listed_columns = len(allowed), set()
-    steps = [[{allowed[y][x], allowed[x][y] and 1 / allowed[x][y], flat or None} - {None} for y in range(k)]
+    k, listed_columns = len(max_ratios), set()
+    steps = [[{max_ratios[y][x], max_ratios[x][y] and 1 / max_ratios[x][y], flat or None} - {None} for y in range(k)]
              for x in range(k)]  # fmt: skip
     for start in range(k):
-        waiting = [tuple(Fraction(x == start) for x in range(k))]
-        while waiting:
-            c = waiting.pop()
+        queue = [tuple(Fraction(x == start) for x in range(k))]
+        while queue:
+            c = queue.pop()
             support, others = ([x for x in range(k) if (c[x] > 0) is side] for side in (True, False))
-            open_to = {y for x in support for y in others if allowed[x][y]}
+            open_to = {y for x in support for y in others if max_ratios[x][y]}
             # It was grown before in another order; or it needs an entry of an input before `start`: its support is
             # linked, so that each column is grown from the first input of its support.
             if c in listed_columns or min(open_to, default=k) < start:
@@ -363,11 +363,12 @@ def linked(d, allowed, flat):
             for y in (y for y in others if y > start):
                 for value in {c[x] * r for x in support for r in steps[x][y]}:
                     within_limits = (
-                        value <= (allowed[y][z] or math.inf) * c[z] and c[z] <= (allowed[z][y] or math.inf) * value
+                        value <= (max_ratios[y][z] or math.inf) * c[z]
+                        and c[z] <= (max_ratios[z][y] or math.inf) * value
                         for z in support
                     )
                     if all(within_limits):
-                        waiting.append((*c[:y], value, *c[y + 1 :]))
+                        queue.append((*c[:y], value, *c[y + 1 :]))
 
 
 def levels(k, e, flat):
@@ -442,9 +443,9 @@ def symmetric(d, bits):
         ratios_and_counts = (
             () if d.error else ((e * n / s, w), (n / s, n - w))
         )  # The ratios of the entries to their mean.
-        worth = exactly(n * w * (n - w) * ((e - 1) / s) ** 2 if d.error else 0, bits)
+        value = exactly(n * w * (n - w) * ((e - 1) / s) ** 2 if d.error else 0, bits)
         rest = (
-            sum((Fraction(count, n) * kl(r, Fraction(1), bits) for r, count in ratios_and_counts), worth)
+            sum((Fraction(count, n) * kl(r, Fraction(1), bits) for r, count in ratios_and_counts), value)
             + -slope * spread
         )
         upper = Interval(max(upper.lo, rest.lo), max(upper.hi, rest.hi), bits)
@@ -467,8 +468,8 @@ def orbits(d, bits):
     masses = [p for p in rational(d.utility["prior"]) if p]
     prove(values[0] > 0 and all(a < b for a, b in pairwise(values)), "the masses of groups must be positive and rise")
     prove(max(masses) <= values[-1], "an input has more mass than those of any group")
-    t, which = 1 / (e - 1), [bisect_left(values, p) for p in masses]
-    prove(all(sizes := [which.count(i) for i in range(c)]), "a group is empty")
+    t, group_of_input = 1 / (e - 1), [bisect_left(values, p) for p in masses]
+    prove(all(sizes := [group_of_input.count(i) for i in range(c)]), "a group is empty")
     d.spend(math.prod(n + 1 for n in sizes) * (6 + c**2 / 4) * bits / 128)
     prove(min(map(min, pair_prices)) >= 0, "a price is negative")
     ways = ((x, y, sizes[x] * (sizes[y] - (x == y))) for x, y in product(range(c), repeat=2))
@@ -699,13 +700,16 @@ def dearest(p, kernel, rows, prices, columns, bits):
     # negative price.
     k, (centred_kernel, denominator) = len(p), centred(kernel, p)
     integers, unit = to_integers([*p, *rows, *(pair_price for _, _, pair_price in prices)])
-    priced, excesses = [(x, y, pair_price) for (x, y, _), pair_price in zip(prices, integers[2 * k :], strict=True)], []
+    priced_pairs, excesses = (
+        [(x, y, pair_price) for (x, y, _), pair_price in zip(prices, integers[2 * k :], strict=True)],
+        [],
+    )
     for base, rise in columns:
         mass, squared_norm = (
             base + Fraction(dot(integers[:k], rise)) / unit,
             Fraction(sum(dot(row, rise) ** 2 for row in centred_kernel)),
         )
-        price = base * sum(rows) + Fraction(dot(integers[k : 2 * k], rise) + charged(rise, priced)) / unit
+        price = base * sum(rows) + Fraction(dot(integers[k : 2 * k], rise) + charged(rise, priced_pairs)) / unit
         if mass:
             excesses.append(shortened((squared_norm / denominator**2 / mass - price) / mass, 2 * bits, True))
         else:
@@ -734,8 +738,8 @@ def by_moments(p, kernel, rows, prices, e, _):
     # The second moment is at most that of the largest row sum of K K^T/p.
     prove(not prices and min(p) > 0, "second moments say nothing of prices of pairs, nor of inputs without mass")
     centred_kernel, denominator = centred(kernel, p)
-    scaled = [[entry / q for entry, q in zip(row, p, strict=True)] for row in centred_kernel]
-    second = max(sum(abs(dot(row, other)) for other in centred_kernel) for row in scaled) / denominator**2
+    scaled_kernel = [[entry / q for entry, q in zip(row, p, strict=True)] for row in centred_kernel]
+    second = max(sum(abs(dot(row, other)) for other in centred_kernel) for row in scaled_kernel) / denominator**2
     even = p == p[::-1] and all(row == [-entry for entry in row[::-1]] for row in centred_kernel)
     return second * information_limit(e, even, 0) - min(entry / q for entry, q in zip(rows, p, strict=True))
 
@@ -749,13 +753,13 @@ def by_eigenvalues(p, kernel, rows, prices, e, numbers):
     cost, sizes, mass, costs = [[0] * k for _ in p], [*(t + q for q in p), t], [*p, t], [*rows, t * sum(rows)]
     for x, y, entry in prices:
         cost[x][y] = entry
-    fixed = [[Fraction(2 * entry, denominator**2) + products[x][y] + products[y][x] for y, entry in enumerate(row)]
+    fixed_form = [[Fraction(2 * entry, denominator**2) + products[x][y] + products[y][x] for y, entry in enumerate(row)]
              for x, row in enumerate(gram(centred_kernel))]  # fmt: skip
     lows = [t * shortened(Fraction(float(e) ** (index / len(spans))), 53, False) for index in range(len(spans))]
     for d, span, low, high in zip(squares, spans, lows, [*lows[1:], t * e], strict=True):
         edge = [entry - low * sum(row) for entry, row in zip(d, cost, strict=True)]
-        subtracted = [
-            [fixed[x][y] + low * (cost[x][y] + cost[y][x]) - 2 * d[x] * (x == y) for y in range(k)] + [edge[x]]
+        subtrahend = [
+            [fixed_form[x][y] + low * (cost[x][y] + cost[y][x]) - 2 * d[x] * (x == y) for y in range(k)] + [edge[x]]
             for x in range(k)
         ] + [[*edge, 0]]
         first_factor, second_factor = [*p, t - low], [*(-entry for entry in p), high - t]
@@ -765,7 +769,7 @@ def by_eigenvalues(p, kernel, rows, prices, e, numbers):
             (first_factor, second_factor, -span),
             (second_factor, first_factor, -span),
         )
-        form = [[(sum(a[x] * b[y] * c for a, b, c in outer) - subtracted[x][y]) / (2 * sizes[x] * sizes[y])
+        form = [[(sum(a[x] * b[y] * c for a, b, c in outer) - subtrahend[x][y]) / (2 * sizes[x] * sizes[y])
                  for y in range(k + 1)] for x in range(k + 1)]  # fmt: skip
         smallest = min(smallest, least_eigenvalue(form))
     return -smallest * (k + 1)
@@ -813,9 +817,9 @@ def relaxation(k, stated):
 
 def dearest_pattern(p, kernel, rows, prices, e, stated, bits):
     """Bound the excess of all staircases."""
-    searched = relaxation(len(p), stated)
+    search = relaxation(len(p), stated)
     dual = (p, kernel, rows, prices)
-    return searched(*dual, e, stated) if searched else dearest(*dual, staircases(len(p), e), bits)
+    return search(*dual, e, stated) if search else dearest(*dual, staircases(len(p), e), bits)
 
 
 def equivalence(d, bits):
@@ -845,10 +849,10 @@ def equivalence(d, bits):
     if kind == "DOptimal":
         det = eliminated(gram([row[:-1] for row in kernel]), [[]] * (k - 1))[0]
         return log(det, bits) + (1 - k) * log(largest / (k - 1), bits)
-    traced = exactly(0, bits)
+    trace = exactly(0, bits)
     for row, (w, f) in zip(kernel, weighted_functions, strict=True):
-        traced = traced + exactly(w, bits).root() * (dot(row, f) - sum(row) * dot(p, f))
-    return Interval(max(0, traced.lo, -traced.hi) ** 2 / largest, max(-traced.lo, traced.hi) ** 2 / largest, bits)
+        trace = trace + exactly(w, bits).root() * (dot(row, f) - sum(row) * dot(p, f))
+    return Interval(max(0, trace.lo, -trace.hi) ** 2 / largest, max(-trace.lo, trace.hi) ** 2 / largest, bits)
 
 
 # --- Questionnaires ---------------------------------------------------------------------------------------------------
@@ -865,9 +869,9 @@ def root_trace(p, weighted_functions, bits):
     for _ in range(60):
         square = gram(z)
         z = [[1.5 * entry - 0.5 * dot(row, other) for entry, other in zip(row, square, strict=True)] for row in z]
-    squared = gram(square := gram(exact := rational(z)))
+    squared_gram = gram(square := gram(exact := rational(z)))
     # An eigenvalue v >= 1 of Z^T Z has v - 1 <= v^2 (v - 1) <= defect; where A has none, v and v^2 are nearly 0.
-    defect = sum((dot(squared[i], square[j]) - squared[i][j]) ** 2 for i in r for j in r)
+    defect = sum((dot(squared_gram[i], square[j]) - squared_gram[i][j]) ** 2 for i in r for j in r)
     norm = (1 + exactly(defect, bits).root()).root()
     inner = sum(map(mul, chain(*a), chain(*exact)), exactly(0, bits))
     return Interval(max(Fraction(0), inner.lo / norm.hi), max(Fraction(0), inner.hi / norm.lo), bits)
@@ -938,16 +942,21 @@ def respondents(file, bits, budget):
     if 0 < epsilon < math.inf and total_variance:
         low = max(low, root.lo**2 / total_variance / information_limit(exp_bound(epsilon, bits, True), even, even))
     cells, kernel = math.prod(map(len, file["pilots"])), file["kernel"]
-    judged = not kernel or cells <= MOST_LISTED or relaxation(cells, file["relaxed"])
-    if kernel and judged and 0 < epsilon < math.inf:
+    is_judged = not kernel or cells <= MOST_LISTED or relaxation(cells, file["relaxed"])
+    if kernel and is_judged and 0 < epsilon < math.inf:
         budget.spend(2**cells * cells * len(kernel) if cells <= MOST_LISTED else cells**3)
         with suppress(ArithmeticError):  # Then the kernel proves nothing.
             low = max(low, together(file, epsilon, bits))
-    proved_number, stated = math.ceil(low), file["least"]
+    proved_number, stated_number = math.ceil(low), file["least"]
     cover(
-        stated <= proved_number or judged,
+        stated_number <= proved_number or is_judged,
         "a kernel for more than 12 cells with a relaxation of this kind is not supported",
     )
-    cover(stated <= proved_number or even <= 7, "more than seven yes/no questions at the even pilot are not supported")
-    failures = [] if stated <= proved_number else [f"the number proved is {proved_number:,}, not {stated:,}"]
-    return Result(failures, outward(exactly(stated, bits)), outward(exactly(low, bits)), not failures)
+    cover(
+        stated_number <= proved_number or even <= 7,
+        "more than seven yes/no questions at the even pilot are not supported",
+    )
+    failures = (
+        [] if stated_number <= proved_number else [f"the number proved is {proved_number:,}, not {stated_number:,}"]
+    )
+    return Result(failures, outward(exactly(stated_number, bits)), outward(exactly(low, bits)), not failures)

@@ -131,9 +131,9 @@ class Screen:
     def unsettled(self):
         """Iterate over the blocks (i, j) that do not surely pay."""
         all_places, steps = (0, len(self.cuts) - 1), 0
-        waiting = [(all_places, all_places)]
-        while waiting:
-            first, second = waiting.pop()
+        queue = [(all_places, all_places)]
+        while queue:
+            first, second = queue.pop()
             steps += 1
             if not steps % 1000:
                 self.spend(200)
@@ -142,12 +142,12 @@ class Screen:
                     yield self.cuts[first[0]], self.cuts[second[0]]
             elif first == second:
                 halves = halved(first)
-                waiting += [(half, other_half) for half in halves for other_half in halves if half <= other_half]
+                queue += [(half, other_half) for half in halves for other_half in halves if half <= other_half]
             elif not self.pays(first, second):
                 if second[0] == second[1] or self.wider(first, second):
-                    waiting += [(half, second) for half in halved(first)]
+                    queue += [(half, second) for half in halved(first)]
                 else:
-                    waiting += [(first, half) for half in halved(second)]
+                    queue += [(first, half) for half in halved(second)]
 
     def wider(self, first, second):
         """Return True if the first of two ranges, of two places or more, is to be split."""

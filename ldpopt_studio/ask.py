@@ -1,6 +1,6 @@
-"""The view "Ask a question": one of half-width, people and epsilon from the other two, and other protocols.
+"""The view "Ask a question": half-width, respondents or epsilon from the other two, for the optimal channel.
 
-A question goes to its optimal channel, verified by the kernel, and to simulated surveys of it.
+The kernel verifies the channel. The view also has simulated surveys, and other protocols for the same question.
 """
 
 from __future__ import annotations
@@ -30,8 +30,18 @@ from ldpopt.privacy import local_dp, total_variation
 from ldpopt.values.distribution import Array, number, positive_epsilon, unit_interval
 from ldpopt.words import guarantee_in_words
 from ldpopt_studio import fields
-from ldpopt_studio.fields import Report, State, choice, field, picked, take, whole, within, wrong
-from ldpopt_studio.tell import proof
+from ldpopt_studio.fields import (
+    Report,
+    State,
+    attributes_of,
+    choice,
+    field,
+    field_error,
+    number_between,
+    positive_integer,
+    take,
+)
+from ldpopt_studio.tell import proof_view
 from ldpopt_survey import (
     Binomial,
     Budget,
@@ -46,28 +56,39 @@ from ldpopt_survey.estimate.intervals import check_level
 from ldpopt_survey.plan.question import MAX_EPSILON, MIN_EPSILON, MIN_ETA_SHARE
 
 MAX_ANSWERS = 24
-"""The most answers of a question on the page; the library takes 40."""
+"""Largest number of answers of a question on the page; the library accepts 40."""
 
 
 @dataclass(frozen=True)
-class Together(HalfWidth):
-    """A target half-width of the widest interval, reached with the channel of the least sum of variances."""
+class TotalVarianceHalfWidth(HalfWidth):
+    """A target half-width of the widest interval, for the channel that minimizes the sum of the answers' variances."""
 
     def criterion(self, k: int) -> Criterion:
-        """The sum of all variances."""
+        """Return the criterion that sums all variances."""
         return AOptimal()
 
 
-AIMS = {"together": Together, "widest": HalfWidth}
-"""What the channel minimises: the sum of the answers' variances, or the largest, as `ldpopt survey plan` does."""
+AIMS = {"together": TotalVarianceHalfWidth, "widest": HalfWidth}
+"""Criteria that the channel minimizes: the sum of the variances, or the largest, as `ldpopt survey plan` does."""
 
-AT_ONCE = {"together": 12, "widest": 8}
-"""Up to this many answers a channel takes less than about 0.1 s. Beyond, it is a job."""
+MAX_ANSWERS_AT_ONCE = {"together": 12, "widest": 8}
+"""Up to this many answers a channel takes less than about 0.1 s. Channels with more answers are jobs."""
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A question: its answers, a pilot for their shares (k,), and the wanted half-width of the widest interval."""
+class Question:
+    """A question of a survey.
+
+    Attributes
+    ----------
+    name : str
+    labels : tuple of str
+        The k answers.
+    pilot : (k,) array
+        Expected proportions of the answers.
+    target : HalfWidth
+        Target half-width of the widest interval.
+    """
 
     name: str
     labels: tuple[str, ...]
@@ -76,52 +97,56 @@ class Asked:
 
     @property
     def aim(self) -> str:
-        """What the channel minimises, one of `AIMS`."""
-        return "together" if isinstance(self.target, Together) else "widest"
+        """The criterion that the channel minimizes, a key of `AIMS`."""
+        return "together" if isinstance(self.target, TotalVarianceHalfWidth) else "widest"
 
     @property
-    def quick(self) -> bool:
-        """Whether its channel can be computed at once."""
-        return len(self.labels) <= AT_ONCE[self.aim]
+    def is_quick(self) -> bool:
+        """True if the channel can be computed without a job."""
+        return len(self.labels) <= MAX_ANSWERS_AT_ONCE[self.aim]
 
     @property
-    def open_variance(self) -> float:
-        """The largest variance of an answer's share, for one respondent without privacy."""
+    def variance_without_privacy(self) -> float:
+        """The largest variance of an answer's proportion, for one respondent without privacy."""
         return float((self.pilot * (1 - self.pilot)).max())
 
 
-def asked(state: State, place: str = "", aim: str = "together", level: float = 0.95) -> Asked:
-    """The question of a state: its pilot, shares or counts, and perhaps name, labels and half_width.
+def read_question(state: State, prefix: str = "", aim: str = "together", level: float = 0.95) -> Question:
+    """Read a question of a state: its pilot, and optionally its name, labels and half_width.
 
-    A `FieldError` is about a field whose name begins with `place`.
+    Errors name fields that begin with `prefix`.
     """
-    pilot = take(state, "pilot", fields.shares, place=place)
+    pilot = take(state, "pilot", fields.proportions, prefix=prefix)
     k = len(pilot)
     if not 2 <= k <= MAX_ANSWERS:
-        raise wrong(f"{place}pilot", f"2 to {MAX_ANSWERS} answers", k)
-    labels = fields.names_of(take(state, "labels", fields.texts, None, place), k, place)
+        raise field_error(f"{prefix}pilot", f"2 to {MAX_ANSWERS} answers", k)
+    labels = fields.answer_labels(take(state, "labels", fields.texts, None, prefix), k, prefix)
     if not all(labels):
-        raise wrong(f"{place}labels", "names of answers", Phrase("an empty one"))
-    kind = AIMS[aim]
+        raise field_error(f"{prefix}labels", "names of answers", Phrase("an empty one"))
+    target_type = AIMS[aim]
     target = take(
-        state, "half_width", lambda width, _: kind(number(width, "half-width"), level), kind(0.05, level), place
+        state,
+        "half_width",
+        lambda width, _: target_type(number(width, "half-width"), level),
+        target_type(0.05, level),
+        prefix,
     )
-    return Asked(take(state, "name", fields.text, "question", place), labels, pilot, target)
+    return Question(take(state, "name", fields.text, "question", prefix), labels, pilot, target)
 
 
-def wishes(state: State) -> tuple[str, float, float]:
-    """What the channel minimises, the confidence of intervals, and a cap on total variation, of a state."""
+def read_options(state: State) -> tuple[str, float, float]:
+    """Read the aim, the confidence level and the cap eta on total variation from a state."""
     aim = take(state, "aim", choice(list(AIMS)), "together")
     level = take(state, "level", number, 0.95)
     with field("level"):
         check_level(level)
     eta = take(state, "eta", unit_interval, 1.0)
     if eta == 0:
-        raise wrong("eta", "a number above 0, since a report that nobody can tell anything by says nothing", 0)
+        raise field_error("eta", "a number above 0, since reports carry no information at 0", 0)
     return aim, level, eta
 
 
-class Made(NamedTuple):
+class QuestionDesign(NamedTuple):
     """A question's design, its channel, and the page's badge for it."""
 
     design: Design
@@ -129,23 +154,26 @@ class Made(NamedTuple):
     proof: dict[str, Any]
 
 
-def designed(question: Asked, epsilon: float, eta: float = 1.0) -> Made:
-    """The certified channel of a question at epsilon (nats) and eta, verified by the kernel; it is cached."""
-    return _designed(question.labels, question.pilot.tobytes(), question.aim, epsilon, eta)
+def design_question(question: Question, epsilon: float, eta: float = 1.0) -> QuestionDesign:
+    """Design the certified channel of a question at epsilon (nats) and eta.
+
+    The kernel verifies it. The last designs are cached.
+    """
+    return _design_cached(question.labels, question.pilot.tobytes(), question.aim, epsilon, eta)
 
 
 @lru_cache(maxsize=128)
-def _designed(labels: tuple[str, ...], pilot: bytes, aim: str, epsilon: float, eta: float) -> Made:
+def _design_cached(labels: tuple[str, ...], pilot: bytes, aim: str, epsilon: float, eta: float) -> QuestionDesign:
     constraints: list[Constraint] = [LocalDP(epsilon)]
     if eta < math.tanh(epsilon / 2):  # [GI, Prop 2]: a larger cap has no effect
         constraints.append(TotalVariation(eta))
     utility = FisherInformation(np.frombuffer(pilot), AIMS[aim](0.05).criterion(len(labels)), inputs=labels)
     design = optimal_channel(utility, constraints)
-    return Made(design, design.channel, proof(design, design.verify()))
+    return QuestionDesign(design, design.channel, proof_view(design, design.verify()))
 
 
-def shown(channel: Channel, pilot: Array) -> dict[str, Any]:
-    """A channel as the page draws it: its matrix, the labels, and how often each report occurs."""
+def channel_view(channel: Channel, pilot: Array) -> dict[str, Any]:
+    """Describe a channel for the page: its matrix, labels and the frequency of each report."""
     return {
         "matrix": channel.matrix,
         "inputs": [str(label) for label in channel.inputs],
@@ -154,192 +182,218 @@ def shown(channel: Channel, pilot: Array) -> dict[str, Any]:
     }
 
 
-REPEATS = 40
-"""Surveys that are simulated at a time. The first is shown with all answers, all of them with one answer."""
+SIMULATED_SURVEYS = 40
+"""Number of surveys in a simulation. The page displays all answers of the first, and one answer of all."""
 
 
-def surveys(state: State, question: Asked, channel: Channel, n: int, epsilon: float) -> dict[str, Any]:
-    """`REPEATS` surveys of n people with the pilot's shares, and one by randomized response at this epsilon.
+def simulate_surveys(state: State, question: Question, channel: Channel, n: int, epsilon: float) -> dict[str, Any]:
+    """Simulate surveys of n respondents whose answers have the pilot's proportions.
 
-    The same seed gives the same surveys. category : the answer whose interval is shown for all of them.
+    `SIMULATED_SURVEYS` surveys use the channel, and one uses randomized response at the same epsilon (nats). The same
+    seed
+    gives the same surveys. The state's ``category`` is the answer whose interval is returned for all of them.
     """
-    seed = take(state, "seed", whole, 1)
+    seed = take(state, "seed", positive_integer, 1)
     k, level = len(question.labels), question.target.level
-    category = min(take(state, "category", whole, 1), k) - 1
-    drawn = [_survey(question, channel, n, level, (seed, number)) for number in range(REPEATS)]
-    classical = Channel(randomized_response(k, epsilon).matrix, question.labels)
-    beside = _survey(question, classical, n, level, (seed, REPEATS))
-    repeats = [answers[category] for answers in drawn]
+    category = min(take(state, "category", positive_integer, 1), k) - 1
+    simulated = [_simulate_survey(question, channel, n, level, (seed, number)) for number in range(SIMULATED_SURVEYS)]
+    response = Channel(randomized_response(k, epsilon).matrix, question.labels)
+    response_survey = _simulate_survey(question, response, n, level, (seed, SIMULATED_SURVEYS))
+    intervals = [answers[category] for answers in simulated]
     return {
         "seed": seed,
         "n": n,
         "level": level,
         "category": category,
-        "answers": drawn[0],
-        "beside": {"name": "randomized response", "answers": beside},
-        "repeats": repeats,
-        "covered": sum(answer["covers"] for answer in repeats),
+        "answers": simulated[0],
+        "beside": {"name": "randomized response", "answers": response_survey},
+        "repeats": intervals,
+        "covered": sum(answer["covers"] for answer in intervals),
     }
 
 
-def _survey(question: Asked, channel: Channel, n: int, level: float, seed: tuple[int, int]) -> list[dict[str, Any]]:
-    """The estimate of each answer in a simulated survey, its interval, and whether this holds the true share."""
+def _simulate_survey(
+    question: Question, channel: Channel, n: int, level: float, seed: tuple[int, int]
+) -> list[dict[str, Any]]:
+    """Return the estimate and interval of each answer, and whether the interval covers the true proportion."""
     chances = channel.push(question.pilot)
     counts = np.random.default_rng(seed).multinomial(n, chances / chances.sum())
-    estimated = estimate(CountTable.from_counts(counts, channel.outputs), channel)
-    shown = estimated.intervals(Binomial(level)).clip()
-    parts = np.column_stack([estimated.values, shown.lower, shown.upper, question.pilot]).tolist()
+    estimates = estimate(CountTable.from_counts(counts, channel.outputs), channel)
+    intervals = estimates.intervals(Binomial(level)).clip()
+    rows = np.column_stack([estimates.values, intervals.lower, intervals.upper, question.pilot]).tolist()
     return [
         {"estimate": value, "low": low, "high": high, "truth": truth, "covers": low <= truth <= high}
-        for value, low, high, truth in parts
+        for value, low, high, truth in rows
     ]
 
 
 MAX_QUESTIONS = 8
-"""The most questions under one budget on the page."""
-MAX_PEOPLE = 10**9
-SOLVE = ("respondents", "half_width", "epsilon")
+"""Largest number of questions under one budget on the page."""
+MAX_RESPONDENTS = 10**9
+QUANTITIES = ("respondents", "half_width", "epsilon")
 
 
 def view(state: State) -> dict[str, Any]:
-    """The content of the page for a survey, or only ``{"slow": True}`` if a job should compute it, by `told`."""
-    questions, solve = questions_of(state), take(state, "solve", choice(SOLVE), "respondents")
+    """Compute the content of the page for a survey, or return ``{"slow": True}``.
+
+    In the latter case a job computes it, by `survey_view`.
+    """
+    questions, solve = read_questions(state), take(state, "solve", choice(QUANTITIES), "respondents")
     designs = sum(len(question.labels) for question in questions) * (5 if solve == "epsilon" else 1)
-    if not all(question.quick for question in questions) or designs > 60:
+    if not all(question.is_quick for question in questions) or designs > 60:
         return {"slow": True}
-    return told(state)
+    return survey_view(state)
 
 
-def split(state: State, report: Report) -> dict[str, Any]:
-    """The shares of epsilon with which the fewest people reach every half-width, and the number of these people."""
+def best_split(state: State, report: Report) -> dict[str, Any]:
+    """Find the split of epsilon that needs the fewest respondents for all half-widths."""
     report(0.0)
-    questions, epsilon = questions_of(state), take(state, "epsilon", positive_epsilon)
-    asked_for = {str(number): (question.pilot, question.target) for number, question in enumerate(questions)}
+    questions, epsilon = read_questions(state), take(state, "epsilon", positive_epsilon)
+    targets = {str(number): (question.pilot, question.target) for number, question in enumerate(questions)}
     with field("epsilon"):
-        budget_split = split_budget(asked_for, Budget(epsilon), max_designed=0, progress=report)
-    parts = [budget_split.epsilons[name] for name in asked_for]
-    return {"split": [part / math.fsum(parts) for part in parts], "respondents": budget_split.respondents}
+        budget_split = split_budget(targets, Budget(epsilon), max_designed=0, progress=report)
+    epsilons = [budget_split.epsilons[name] for name in targets]
+    return {"split": [part / math.fsum(epsilons) for part in epsilons], "respondents": budget_split.respondents}
 
 
-def told(state: State, report: Report = lambda share: None) -> dict[str, Any]:
-    """The content of the page for a survey.
+def survey_view(state: State, report: Report = lambda share: None) -> dict[str, Any]:
+    """Compute the content of the page for a survey.
 
-    questions : 1 to 8, each with pilot, labels, name, half_width. split : their shares of epsilon. at : the one shown.
-    solve : which of respondents, half_width and epsilon is found from the other two. aim, level, eta : as in `wishes`.
+    Parameters
+    ----------
+    state : mapping
+        - ``questions``: 1 to 8 questions, each with pilot, labels, name and half_width.
+        - ``split``: the questions' fractions of epsilon; equal by default.
+        - ``at``: position of the question that is displayed.
+        - ``solve``: the quantity to compute from the other two, one of `QUANTITIES`.
+        - ``aim``, ``level``, ``eta``: as in `read_options`.
+    report : function
+        Called with the progress, from 0 to 1.
     """
     report(0.0)
-    (aim, level, eta), questions = wishes(state), questions_of(state)
-    epsilons, n = _solved(state, questions, eta, report)
-    if eta < (least := MIN_ETA_SHARE * math.tanh(max(epsilons) / 2)):
-        raise wrong("eta", f"at least {ceil_digits(least, 3)}, or everybody has to be asked", eta)
-    answered = []
-    for place, (question, epsilon) in enumerate(zip(questions, epsilons, strict=True)):
-        with field(f"questions.{place}.pilot"):
-            answered.append(_answered(question, epsilon, eta))
-        report(0.5 + 0.4 * (place + 1) / len(questions))
-    needed = max(result["needed"] for result in answered)
-    n = needed if n is None else n
-    place = take(state, "at", fields.position(len(questions)), 0)
-    question, chosen = questions[place], designed(questions[place], epsilons[place], eta)
-    for result, each in zip(answered, questions, strict=True):
-        result["half_width"] = each.target.width_for(result.pop("variance"), n)
-    total = math.fsum(epsilons)
+    (aim, level, eta), questions = read_options(state), read_questions(state)
+    epsilons, n = _epsilons_and_respondents(state, questions, eta, report)
+    if eta < (min_eta := MIN_ETA_SHARE * math.tanh(max(epsilons) / 2)):
+        raise field_error(
+            "eta", f"at least {ceil_digits(min_eta, 3)}; below it a survey would need too many people", eta
+        )
+    results = []
+    for position, (question, epsilon) in enumerate(zip(questions, epsilons, strict=True)):
+        with field(f"questions.{position}.pilot"):
+            results.append(_question_view(question, epsilon, eta))
+        report(0.5 + 0.4 * (position + 1) / len(questions))
+    respondents_needed = max(result["needed"] for result in results)
+    n = respondents_needed if n is None else n
+    position = take(state, "at", fields.position(len(questions)), 0)
+    question, question_design = questions[position], design_question(questions[position], epsilons[position], eta)
+    for result, item in zip(results, questions, strict=True):
+        result["half_width"] = item.target.width_for(result.pop("variance"), n)
+    total_epsilon = math.fsum(epsilons)
     return {
-        "solve": take(state, "solve", choice(SOLVE), "respondents"),
+        "solve": take(state, "solve", choice(QUANTITIES), "respondents"),
         "aim": aim,
         "level": level,
-        "epsilon": total,
-        "split": [epsilon / total for epsilon in epsilons],
+        "epsilon": total_epsilon,
+        "split": [epsilon / total_epsilon for epsilon in epsilons],
         "respondents": n,
-        "needed": needed,
-        "questions": answered,
-        "at": place,
-        "channel": shown(chosen.channel, question.pilot),
-        "guarantees": [guarantee_in_words(measure(chosen.channel)) for measure in (local_dp, total_variation)],
-        "protocols": _protocols(question, chosen, epsilons[place], eta, n),
-        "survey": surveys(state, question, chosen.channel, n, epsilons[place]),
-        "note": chosen.design.note,
+        "needed": respondents_needed,
+        "questions": results,
+        "at": position,
+        "channel": channel_view(question_design.channel, question.pilot),
+        "guarantees": [guarantee_in_words(measure(question_design.channel)) for measure in (local_dp, total_variation)],
+        "protocols": _protocol_rows(question, question_design, epsilons[position], eta, n),
+        "survey": simulate_surveys(state, question, question_design.channel, n, epsilons[position]),
+        "note": question_design.design.note,
     }
 
 
-def questions_of(state: State) -> list[Asked]:
-    """The questions of a state."""
-    aim, level, _ = wishes(state)
-    given = take(state, "questions", fields.items)
-    if not 1 <= len(given) <= MAX_QUESTIONS:
-        raise wrong("questions", f"1 to {MAX_QUESTIONS} questions", len(given))
+def read_questions(state: State) -> list[Question]:
+    """Read the questions of a state."""
+    aim, level, _ = read_options(state)
+    entries = take(state, "questions", fields.items)
+    if not 1 <= len(entries) <= MAX_QUESTIONS:
+        raise field_error("questions", f"1 to {MAX_QUESTIONS} questions", len(entries))
     with field("questions"):
-        parts = [fields.mapping(question, "question") for question in given]
-    return [asked(question, f"questions.{number}.", aim, level) for number, question in enumerate(parts)]
+        question_states = [fields.mapping(question, "question") for question in entries]
+    return [
+        read_question(question, f"questions.{position}.", aim, level)
+        for position, question in enumerate(question_states)
+    ]
 
 
-def _solved(state: State, questions: list[Asked], eta: float, report: Report) -> tuple[list[float], int | None]:
-    """The epsilon of every question, and the number of people, or None if that is to be found."""
-    solve = take(state, "solve", choice(SOLVE), "respondents")
-    people = within(1, MAX_PEOPLE, f"a whole number of at most {MAX_PEOPLE}", integer=True)
-    n = None if solve == "respondents" else take(state, "respondents", people)
-    if solve == "epsilon":
+def _epsilons_and_respondents(
+    state: State, questions: list[Question], eta: float, report: Report
+) -> tuple[list[float], int | None]:
+    """Return each question's epsilon (nats), and the number of respondents, or None if that is unknown."""
+    unknown = take(state, "solve", choice(QUANTITIES), "respondents")
+    read_respondents = number_between(1, MAX_RESPONDENTS, f"a whole number of at most {MAX_RESPONDENTS}", integer=True)
+    n = None if unknown == "respondents" else take(state, "respondents", read_respondents)
+    if unknown == "epsilon":
         assert n is not None
         epsilons = []
-        for number, question in enumerate(questions):
-            with field("respondents" if len(questions) == 1 else f"questions.{number}.half_width"):
+        for position, question in enumerate(questions):
+            with field("respondents" if len(questions) == 1 else f"questions.{position}.half_width"):
                 epsilons.append(QuestionPlanner(question.pilot).epsilon(question.target, n, eta))
-            report(0.5 * (number + 1) / len(questions))
+            report(0.5 * (position + 1) / len(questions))
         return epsilons, n
-    total, shares = take(state, "epsilon", positive_epsilon), _split(state, len(questions))
+    total_epsilon, shares = take(state, "epsilon", positive_epsilon), _read_split(state, len(questions))
     for share in shares:
-        if not MIN_EPSILON <= total * share <= MAX_EPSILON:
+        if not MIN_EPSILON <= total_epsilon * share <= MAX_EPSILON:
             expected = f"{MIN_EPSILON:g} to {MAX_EPSILON:g} nats for each question"
-            raise wrong("epsilon" if len(shares) == 1 else "split", expected, total * share)
-    return [total * share for share in shares], n
+            raise field_error("epsilon" if len(shares) == 1 else "split", expected, total_epsilon * share)
+    return [total_epsilon * share for share in shares], n
 
 
-def _split(state: State, count: int) -> list[float]:
-    """The shares of epsilon; equal shares if none are given."""
+def _read_split(state: State, count: int) -> list[float]:
+    """Read the questions' fractions of epsilon; they are equal if the state has none."""
     shares = take(state, "split", fields.numbers, None)
     if shares is None or count == 1:
         return [1 / count] * count
     if len(shares) != count or min(shares) <= 0 or max(shares) > 1e9:
-        raise wrong("split", f"{count} positive shares, one for each question", Phrase(str(shares[:8])))
+        raise field_error("split", f"{count} positive shares, one for each question", Phrase(str(shares[:8])))
     total = math.fsum(shares)
     return [share / total for share in shares]
 
 
-def _answered(question: Asked, epsilon: float, eta: float) -> dict[str, Any]:
-    """The results for one question at its epsilon."""
+def _question_view(question: Question, epsilon: float, eta: float) -> dict[str, Any]:
+    """Compute the results for one question at its epsilon (nats)."""
     try:
-        solved = designed(question, epsilon, eta)
+        question_design = design_question(question, epsilon, eta)
     except SolverError as error:
-        raise InvalidInput(f"The channel was not found: {error}") from None
-    variance = question.target.variance_of(solved.channel, question.pilot)
+        raise InvalidInput(f"The channel could not be computed: {error}") from None
+    variance = question.target.variance_of(question_design.channel, question.pilot)
     if not variance < math.inf:
-        raise InvalidInput("epsilon: expected a channel that tells all answers apart, got one that does not")
+        raise InvalidInput("epsilon, eta: expected limits at which reports distinguish all answers, got stricter ones")
     return {
-        **picked(question, "name labels pilot"),
+        **attributes_of(question, "name labels pilot"),
         "wanted": question.target.width,
         "epsilon": epsilon,
-        "eta": float(total_variation(solved.channel)),
+        "eta": float(total_variation(question_design.channel)),
         "needed": question.target.respondents_for(variance),
-        "open": question.target.respondents_for(question.open_variance),
+        "open": question.target.respondents_for(question.variance_without_privacy),
         "variance": variance,
-        **picked(solved.design, "value bound relative_gap"),
-        "proof": solved.proof,
+        **attributes_of(question_design.design, "value bound relative_gap"),
+        "proof": question_design.proof,
     }
 
 
-def _protocols(question: Asked, result: Made, epsilon: float, eta: float, n: int) -> list[dict[str, Any]]:
-    """Every protocol for the question, with the number of people that it needs and the half-width that it reaches."""
-    plain, target = question.open_variance, question.target
-    if not plain > 0:  # one answer has share 1: without privacy nobody is needed, so ratios mean nothing
+def _protocol_rows(
+    question: Question, question_design: QuestionDesign, epsilon: float, eta: float, n: int
+) -> list[dict[str, Any]]:
+    """List the protocols for the question with the respondents that each needs and the half-width that it reaches."""
+    variance, target = question.variance_without_privacy, question.target
+    if (
+        not variance > 0
+    ):  # one answer has proportion 1: without privacy no respondent is needed, so ratios are undefined
         return []
-    table = compare_protocols(question.pilot, target, epsilon, eta, result.channel)
+    table = compare_protocols(question.pilot, target, epsilon, eta, question_design.channel)
     return [
         {
             "name": row.protocol,
             "optimal": row.protocol == "optimal channel",
-            **picked(row, "epsilon eta"),
+            **attributes_of(row, "epsilon eta"),
             "needed": row.respondents,
-            "half_width": target.width_for(row.design_effect * plain, n),
+            "half_width": target.width_for(row.design_effect * variance, n),
             "times": row.design_effect,
         }
         for row in table

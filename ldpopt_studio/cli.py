@@ -1,6 +1,6 @@
-"""Open a page on which you drag populations and limits, and see the certified optimum change.
+"""Open a page that shows the certified optimum while you drag populations and limits.
 
-This is ``ldpopt studio``, which serves the page on this machine and opens a browser.
+The command is ``ldpopt studio``. It serves the page to this machine and opens a browser.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
 
-_USUAL = 8471
+_DEFAULT_PORT = 8471
 
 
 @options("""
@@ -27,37 +27,36 @@ _USUAL = 8471
     no_browser: --no-browser | Do not open a browser.
     """)
 def studio(people: FileFlags, port: int | None = None, no_browser: bool = False) -> None:
-    """Open a page on which you drag populations and limits, and see the certified optimum change.
+    """Open a page that shows the certified optimum while you drag populations and limits.
 
-    The page is served to this machine only. The first printed line is its address, with a token. Ctrl-C ends it.
+    The page is served only to this machine. The first printed line is its address, with a token. Ctrl-C ends it.
 
     ldpopt studio people.csv --answer smokes --group region
     """
     from ldpopt.extras import need
-    from ldpopt_studio.load import state_of
-    from ldpopt_studio.server import new_token
-    from ldpopt_studio.server import studio as application
+    from ldpopt_studio.load import populations_state
+    from ldpopt_studio.server import application, new_token
     from ldpopt_survey.server.web import address, serve
 
     need("starlette", "uvicorn", extra="studio")
-    start: dict[str, Any] = {}
+    initial_states: dict[str, Any] = {}
     if people.file is not None:
-        start["tell"] = state_of(people.read())
-    listener, token = _listening(port), new_token()
-    number = listener.getsockname()[1]
-    where = f"{address('127.0.0.1', listener)}/?token={token}"
-    print(where, flush=True)  # in one piece, however narrow the terminal
-    say("The studio runs until Ctrl-C, for this machine alone.")
-    with nullcontext() if no_browser else _opened(where):
-        serve(application(token, number, start), listener, hurried=True)
+        initial_states["tell"] = populations_state(people.read())
+    listener, token = _listen(port), new_token()
+    bound_port = listener.getsockname()[1]
+    page_url = f"{address('127.0.0.1', listener)}/?token={token}"
+    print(page_url, flush=True)  # in one piece, however narrow the terminal
+    say("The studio runs until you press Ctrl-C. Only this machine can open it.")
+    with nullcontext() if no_browser else _browser_open(page_url):
+        serve(application(token, bound_port, initial_states), listener, quick_shutdown=True)
 
 
 @contextmanager
-def _opened(where: str) -> Iterator[None]:
-    """Open an address in the browser while the block runs, which answers it.
+def _browser_open(page_url: str) -> Iterator[None]:
+    """Open an address in the browser while the block runs and serves it.
 
-    The address holds the token, and a program's arguments are seen by everybody on the machine. So the browser is given
-    a file that only this user can read, which leads there.
+    The address holds the token, and every user of the machine can see a program's arguments. So the browser gets a file
+    that only this user can read, and the file redirects to the address.
     """
     import threading
     import webbrowser
@@ -66,26 +65,27 @@ def _opened(where: str) -> Iterator[None]:
 
     with TemporaryDirectory(prefix="ldpopt-open-", ignore_cleanup_errors=True) as folder:
         page = Path(folder, "studio.html")
-        link = escape(where)
-        text = f"""<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
-<meta http-equiv="refresh" content="0;url={link}"><title>ldpopt studio</title><a href="{link}">ldpopt studio</a>
+        escaped_url = escape(page_url)
+        redirect = f"""<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0;url={escaped_url}"><title>ldpopt studio</title>
+<a href="{escaped_url}">ldpopt studio</a>
 """
-        create_private(page, text.encode())
+        create_private(page, redirect.encode())
         # Some browsers do not return before they are closed.
         threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
         yield
 
 
-def _listening(port: int | None) -> socket.socket:
-    """A socket on loopback, at the given port; by default at the usual port, or at another if that is taken."""
-    from ldpopt_survey.server.web import listening
+def _listen(port: int | None) -> socket.socket:
+    """Open a socket on loopback at the port; without a port, at the default one, or at a free one if that is taken."""
+    from ldpopt_survey.server.web import listen
 
     try:
-        return listening("127.0.0.1", _USUAL if port is None else port)
+        return listen("127.0.0.1", _DEFAULT_PORT if port is None else port)
     except InvalidInput as error:
         if port is not None:
             raise InvalidInput(str(error).replace("--host and --port", "--port")) from None
-        return listening("127.0.0.1", 0)
+        return listen("127.0.0.1", 0)
 
 
 app = typer.Typer()

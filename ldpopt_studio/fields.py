@@ -1,4 +1,4 @@
-"""Reading the fields that a page sends. An error names its field and has the package's message."""
+"""Readers of the fields that a page sends. An error names its field and has the package's message."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ _ABSENT = object()
 
 
 class FieldError(InvalidInput):
-    """Bad input in one field of a page: `field` is its name, and the message says what was expected."""
+    """Bad input in the field `field` of a page. The message says which value was expected."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
         self.field = field
 
 
-def wrong(name: str, expected: str, got: object) -> FieldError:
-    """The error for a field; of a name with dots, only the last part is in the message."""
+def field_error(name: str, expected: str, got: object) -> FieldError:
+    """Return the error for a field; the message has only the last part of a dotted name."""
     return FieldError(name, str(invalid(name.rpartition(".")[2], expected, got)))
 
 
 @contextmanager
 def field(name: str) -> Iterator[None]:
-    """Errors inside the block belong to the field of this name, unless they name another field."""
+    """Convert errors inside the block to errors of the field `name`.
+
+    Errors that name another field are unchanged.
+    """
     try:
         yield
     except FieldError:
@@ -43,29 +46,42 @@ def field(name: str) -> Iterator[None]:
         raise FieldError(name, str(error)) from None
 
 
-def take(state: State, name: str, read: Callable[[Any, str], T], default: Any = _ABSENT, place: str = "") -> T | Any:
-    """The field's value, `read(value, name)`; `default`, if given, when the field is absent, null or empty text.
+def take(state: State, name: str, read: Callable[[Any, str], T], default: Any = _ABSENT, prefix: str = "") -> T | Any:
+    """Read the value of a field.
 
-    Errors are about the field ``place + name``.
+    Parameters
+    ----------
+    state : mapping
+        Fields by name.
+    name : str
+        Name of the field.
+    read : function
+        Reader, called as ``read(value, name)``.
+
+    default : object, optional
+        Returned if the field is absent, null or blank text; otherwise such a field is an error.
+
+    prefix : str
+        Prepended to the name in errors.
     """
     value = state.get(name)
     if value is None or (isinstance(value, str) and not value.strip()):
         if default is _ABSENT:
-            raise wrong(place + name, "a value", Phrase("none"))
+            raise FieldError(prefix + name, f"{name}: a value is required")
         return default
-    with field(place + name):
+    with field(prefix + name):
         return read(value, name)
 
 
-def of_type(kind: type[T], expected: str, longest: int = 2**53) -> Callable[[Any, str], T]:
-    """A reader for a value of this type, and of at most this length."""
+def of_type(value_type: type[T], expected: str, max_length: int = 2**53) -> Callable[[Any, str], T]:
+    """Return a reader for values of one type, at most `max_length` characters or entries."""
 
-    def read(value: Any, what: str) -> T:
-        if not isinstance(value, kind):
-            raise invalid(what, expected, Phrase(type(value).__name__))
-        if isinstance(value, (str, list)) and len(value) > longest:
-            entries = "characters" if isinstance(value, str) else "entries"
-            raise invalid(what, f"at most {longest} {entries}", len(value))
+    def read(value: Any, name: str) -> T:
+        if not isinstance(value, value_type):
+            raise invalid(name, expected, Phrase(type(value).__name__))
+        if isinstance(value, (str, list)) and len(value) > max_length:
+            unit = "characters" if isinstance(value, str) else "entries"
+            raise invalid(name, f"at most {max_length} {unit}", len(value))
         return value
 
     return read
@@ -76,88 +92,94 @@ flag, mapping = of_type(bool, "true or false"), of_type(dict, "an object")
 _short_text = of_type(str, "text", 10_000)
 
 
-def text(value: Any, what: str) -> str:
-    """Text without blanks around it."""
-    return _short_text(value, what).strip()
+def text(value: Any, name: str) -> str:
+    """Read text without blanks around it."""
+    return _short_text(value, name).strip()
 
 
-def within(low: float, high: float, expected: str, integer: bool = False) -> Callable[[Any, str], Any]:
-    """A reader for a number, perhaps a whole one, from `low` to `high`."""
+def number_between(low: float, high: float, expected: str, integer: bool = False) -> Callable[[Any, str], Any]:
+    """Return a reader for a number from `low` to `high`, an integer if `integer`."""
 
-    def read(value: Any, what: str) -> float:
-        read_number = number(value, what, expected)
-        if not low <= read_number <= high or (integer and read_number != int(read_number)):
-            raise invalid(what, expected, value)
-        return int(read_number) if integer else read_number
+    def read(value: Any, name: str) -> float:
+        parsed_number = number(value, name, expected)
+        if not low <= parsed_number <= high or (integer and parsed_number != int(parsed_number)):
+            raise invalid(name, expected, value)
+        return int(parsed_number) if integer else parsed_number
 
     return read
 
 
-whole = within(1, 2**53, "a whole number of at least 1", integer=True)
+positive_integer = number_between(1, 2**53, "a whole number of at least 1", integer=True)
 
 
 def choice(options: Sequence[str]) -> Callable[[Any, str], str]:
-    """A reader for one of several words."""
+    """Return a reader for one of several words."""
 
-    def read(value: Any, what: str) -> str:
+    def read(value: Any, name: str) -> str:
         if not isinstance(value, str) or value not in options:
-            raise invalid(what, f"one of {', '.join(options)}", value)
+            raise invalid(name, f"one of {', '.join(options)}", value)
         return value
 
     return read
 
 
-def numbers(value: Any, what: str) -> list[float]:
-    """A list of finite numbers; the error says which entry is not one."""
-    return [number(entry, f"{what}, entry {place}") for place, entry in enumerate(items(value, what))]
+def numbers(value: Any, name: str) -> list[float]:
+    """Read a list of finite numbers; an error names the entry that is not one."""
+    return [number(entry, f"{name}, entry {position}") for position, entry in enumerate(items(value, name))]
 
 
-def texts(value: Any, what: str) -> tuple[str, ...]:
-    """A list of texts."""
-    return tuple(text(entry, what) for entry in items(value, what))
+def texts(value: Any, name: str) -> tuple[str, ...]:
+    """Read a list of texts."""
+    return tuple(text(entry, name) for entry in items(value, name))
 
 
-def law(value: Any, what: str) -> Array:
-    """A distribution, a list of numbers that sum to 1."""
-    return distribution(numbers(value, what), what)
+def probabilities(value: Any, name: str) -> Array:
+    """Read a distribution: a list of numbers that sum to 1."""
+    return distribution(numbers(value, name), name)
 
 
-def shares(value: Any, what: str) -> Array:
-    """Shares or counts, which are divided by their sum."""
-    return from_counts(numbers(value, what), what)
+def proportions(value: Any, name: str) -> Array:
+    """Read proportions or counts, and divide them by their sum."""
+    return from_counts(numbers(value, name), name)
 
 
 def position(count: int) -> Callable[[Any, str], int]:
-    """A reader for a position below `count`, counted from 0."""
-    return within(0, count - 1, f"a position from 0 to {count - 1}", integer=True)
+    """Return a reader for a position below `count`, counted from 0."""
+    return number_between(0, count - 1, f"a position from 0 to {count - 1}", integer=True)
 
 
-def names_of(given: Sequence[str] | None, k: int, place: str = "") -> tuple[str, ...]:
-    """The k names that a state gives to answers, by default ``answer 1``, ...; errors are about ``place + labels``."""
-    labels = tuple(given or (f"answer {number + 1}" for number in range(k)))
+def answer_labels(names: Sequence[str] | None, k: int, prefix: str = "") -> tuple[str, ...]:
+    """Return the k labels of the answers: those in a state, or ``answer 1``, ``answer 2``, ...
+
+    Errors name the field ``prefix + labels``.
+    """
+    labels = tuple(names or (f"answer {number + 1}" for number in range(k)))
     if len(labels) != k or len(set(labels)) != k:
         got = Phrase(f"{len(labels)}, {len(set(labels))} of them different")
-        raise wrong(f"{place}labels", f"{k} different names, one for each answer", got)
+        raise field_error(f"{prefix}labels", f"{k} different names, one for each answer", got)
     return labels
 
 
-def picked(thing: object, names: str) -> dict[str, Any]:
-    """The attributes of these names, which blanks separate."""
+def attributes_of(thing: object, names: str) -> dict[str, Any]:
+    """Select attributes by their names, which are separated by blanks."""
     return {name: getattr(thing, name) for name in names.split()}
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it: numpy's as Python's, infinity as the text ``inf``; NaN is `InvalidInput`."""
+def to_json_types(value: Any) -> Any:
+    """Convert a value to types that JSON holds; infinity becomes the text ``inf``.
+
+    Numpy's values become Python's. NaN raises `InvalidInput`.
+    """
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, (np.generic, np.ndarray)):
-        return plain(value.tolist())
+        return to_json_types(value.tolist())
     if isinstance(value, float):
         if math.isnan(value):
             raise invalid("document", "numbers", Phrase("one that is not"))
         return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
     if isinstance(value, Mapping):
-        return {str(name): plain(entry) for name, entry in value.items()}
+        return {str(name): to_json_types(entry) for name, entry in value.items()}
     if isinstance(value, Sequence):
-        return list(map(plain, value))
+        return list(map(to_json_types, value))
     return str(value)

@@ -1,4 +1,4 @@
-"""Populations for the page: from a chosen file, from pasted lines, or from the data that come with the package."""
+"""Populations for the page: from a chosen file, from pasted lines, or from the data in the package."""
 
 from __future__ import annotations
 
@@ -14,18 +14,30 @@ from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files.delimited import PLAIN, sniff
 from ldpopt.files.table import is_number
 from ldpopt.io import Populations, read_microdata, read_pair, seen_once
-from ldpopt_studio.fields import FieldError, State, field, flag, items, numbers, raw_text, take, text, within, wrong
-from ldpopt_studio.pasted import with_commas
+from ldpopt_studio.fields import (
+    FieldError,
+    State,
+    field,
+    field_error,
+    flag,
+    items,
+    number_between,
+    numbers,
+    raw_text,
+    take,
+    text,
+)
+from ldpopt_studio.pasted import comma_separated
 from ldpopt_survey.datafiles.pieces import DELIMITED, SUFFIXES, names_of
 
-ARGUMENTS = "bins=6, or bins=[1000, 2000] for edges"
-_KNOWN = {*SUFFIXES, *DELIMITED, ".json"}
-_TABLES = {*SUFFIXES} - {*DELIMITED}
-"""Files of columns alone, such as workbooks."""
+BINS_ARGUMENT = "bins=6, or bins=[1000, 2000] for edges"
+_KNOWN_SUFFIXES = {*SUFFIXES, *DELIMITED, ".json"}
+_COLUMN_SUFFIXES = {*SUFFIXES} - {*DELIMITED}
+"""Files that hold only columns, such as workbooks."""
 
 
-def state_of(pair: Populations) -> dict[str, Any]:
-    """The part of a state that holds the populations."""
+def populations_state(pair: Populations) -> dict[str, Any]:
+    """Return the part of a state that holds the populations."""
     return {
         "p0": pair.p0.tolist(),
         "p1": pair.p1.tolist(),
@@ -37,35 +49,43 @@ def state_of(pair: Populations) -> dict[str, Any]:
 
 
 def view(state: State) -> dict[str, Any]:
-    """Populations from a file's content, or a ``problem``, a sentence, with the ``columns`` to choose among.
+    """Read populations from a file or from pasted text.
 
-    name, content : the file's name, and its bytes in base64. pasted : text, instead of a file.
-    answer, group, bins : of a file with a line for each respondent. columns, counts : of a table of probabilities.
+    If a table needs a choice of columns, the result has a ``problem``, which is a sentence, and the ``columns``.
+
+    Parameters
+    ----------
+    state : mapping
+        - ``name`` and ``content``: a file's name, and its bytes in base64; or ``pasted``: text.
+        - ``answer``, ``group``, ``bins``: columns of a file with one row per respondent, and bins of its numbers.
+        - ``columns``, ``counts``: columns of a table of probabilities, and whether these are counts.
     """
     pasted = take(state, "pasted", raw_text, None)
-    where = "content" if pasted is None else "pasted"
-    name, content = (take(state, "name", text), take(state, "content", _bytes)) if pasted is None else _pasted(pasted)
+    source_field = "content" if pasted is None else "pasted"
+    name, content = (
+        (take(state, "name", text), take(state, "content", _bytes)) if pasted is None else _table_of_lines(pasted)
+    )
     suffix = Path(name).suffix.lower()
     with TemporaryDirectory() as folder:
-        path = Path(folder, "file" + (suffix if suffix in _KNOWN else ".csv"))
+        path = Path(folder, "file" + (suffix if suffix in _KNOWN_SUFFIXES else ".csv"))
         path.write_bytes(content)
         try:
             return _read(path, state)
         except LdpoptError as error:
-            said = str(error).replace(str(path), name or "the text")
+            message = str(error).replace(str(path), name or "the text")
             if isinstance(error, FieldError):
-                raise FieldError(error.field, said) from None
-            names = _names(path) if where == "content" else []
-            if not names:
-                raise FieldError(where, said) from None
+                raise FieldError(error.field, message) from None
+            column_names = _column_names(path) if source_field == "content" else []
+            if not column_names:
+                raise FieldError(source_field, message) from None
             return {
-                "problem": said.replace(ARGUMENTS, "6, or 1000,2000 for edges, in the field of bins"),
-                "columns": names,
+                "problem": message.replace(BINS_ARGUMENT, "6, or 1000,2000 for edges, in the field *Bins*"),
+                "columns": column_names,
             }
 
 
 def examples(state: State) -> dict[str, Any]:
-    """The questions of the survey that comes with the package, with the answers of two parties' voters."""
+    """List the questions of the survey in the package, with two parties' answers."""
     table = load_anes96()
     questions = []
     for column in ("party", "income", "education"):
@@ -81,23 +101,26 @@ def _read(path: Path, state: State) -> dict[str, Any]:
     answer, group = take(state, "answer", text, None), take(state, "group", text, None)
     if answer or group:
         if not (answer and group):
-            raise FieldError("group" if answer else "answer", "answer and group: expected both columns, got one")
+            raise FieldError(
+                "group" if answer else "answer",
+                f"{'group' if answer else 'answer'}: choose the column of the {'two groups' if answer else 'answers'}",
+            )
         with field("answer"):
-            return state_of(read_microdata(path, answer, group, take(state, "bins", _bins, None)))
-    if path.suffix in _TABLES:
-        wanted = "columns of answers and of groups, a line for each respondent (shares of populations: CSV or JSON)"
-        raise InvalidInput(f"{path}: expected {wanted}, got neither")
+            return populations_state(read_microdata(path, answer, group, take(state, "bins", _bins, None)))
+    if path.suffix in _COLUMN_SUFFIXES:
+        expected = "one row per respondent, with a column of answers and one of groups (proportions: as CSV or JSON)"
+        raise InvalidInput(f"{path}: expected {expected}")
     pair = take(state, "columns", items, None)
     if pair is None:
-        return state_of(read_pair(path, counts=counts))
+        return populations_state(read_pair(path, counts=counts))
     if len(pair) != 2:
-        raise wrong("columns", "two names", Phrase(len(pair)))
+        raise field_error("columns", "two names", Phrase(len(pair)))
     with field("columns"):
-        return state_of(read_pair(path, (text(pair[0], "columns"), text(pair[1], "columns")), counts=counts))
+        return populations_state(read_pair(path, (text(pair[0], "columns"), text(pair[1], "columns")), counts=counts))
 
 
-def _names(path: Path) -> list[str]:
-    """The columns of a file that the user can choose among; empty if there are none."""
+def _column_names(path: Path) -> list[str]:
+    """List the columns of a file among which the user can choose."""
     if path.suffix == ".json":
         return []
     try:
@@ -106,36 +129,39 @@ def _names(path: Path) -> list[str]:
         return []
 
 
-def _pasted(given: str) -> tuple[str, bytes]:
-    """Pasted lines as a table, split by tabs, semicolons or commas. Names are added if the first line has none."""
-    if len(given) > 1_000_000:
-        raise wrong("pasted", "at most 1000000 characters", len(given))
-    if given.lstrip()[:1] == "{":
-        return "text.json", given.encode("utf-8", "replace")
-    if not given.strip():
-        raise wrong("pasted", "a line for each answer", Phrase("nothing"))
-    table = with_commas(given.strip())
+def _table_of_lines(lines: str) -> tuple[str, bytes]:
+    """Return a file name and the bytes of a table of pasted lines.
+
+    Cells may be separated by tabs, semicolons or commas. A first line without names gets them.
+    """
+    if len(lines) > 1_000_000:
+        raise field_error("pasted", "at most 1000000 characters", len(lines))
+    if lines.lstrip()[:1] == "{":
+        return "text.json", lines.encode("utf-8", "replace")
+    if not lines.strip():
+        raise field_error("pasted", "one line per answer", Phrase("nothing"))
+    table = comma_separated(lines.strip())
     first = next(csv.reader(table.splitlines()))
     if len(first) == 3 and is_number(first[1]) and is_number(first[2]):
         table = f"answer,p0,p1\n{table}"
     return "text.csv", table.encode("utf-8", "replace")
 
 
-def _bytes(value: Any, what: str) -> bytes:
+def _bytes(value: Any, name: str) -> bytes:
     try:
-        return base64.b64decode(raw_text(value, what), validate=True)
+        return base64.b64decode(raw_text(value, name), validate=True)
     except (binascii.Error, ValueError):
-        raise invalid(what, "the file's bytes in base64", Phrase("other text")) from None
+        raise invalid(name, "the file's bytes in base64", Phrase("other text")) from None
 
 
-def _bins(value: Any, what: str) -> Any:
-    """How many bins, or their edges; in a text these are separated by commas."""
+def _bins(value: Any, name: str) -> Any:
+    """Read a number of bins, or their edges; in a text, commas separate edges."""
     if isinstance(value, str):
         try:
             edges = [float(part) for part in value.split(",")]
         except ValueError:
-            raise invalid(what, "how many bins, or edges separated by commas", value) from None
+            raise invalid(name, "how many bins, or edges separated by commas", value) from None
         value = edges[0] if len(edges) == 1 and edges[0].is_integer() else edges
     if isinstance(value, list):
-        return numbers(value, what)
-    return within(2, 1000, "2 to 1000 bins", integer=True)(value, what)
+        return numbers(value, name)
+    return number_between(2, 1000, "2 to 1000 bins", integer=True)(value, name)

@@ -1,7 +1,5 @@
 """Plan surveys, privatize answers, count reports, and estimate with valid confidence intervals.
 
-A name loads its module when it is first used: planning needs no estimates, and estimates no solver.
-
 Modules load when a name is first used: planning needs no estimates, and estimates no solver.
 """
 
@@ -19,7 +17,7 @@ _HOMES = {
     "ldpopt_survey.collect.aggregate": ("Counts", "ReportRows", "aggregate", "read_rows"),
     "ldpopt_survey.collect.batch": ("privatize_frame",),
     "ldpopt_survey.collect.privatize": ("privatize",),
-    "ldpopt_survey.collect.randomness": ("Fresh", "Memoised", "Simulated"),
+    "ldpopt_survey.collect.randomness": ("Fresh", "Memoized", "Simulated"),
     "ldpopt_survey.collect.remaining": ("RemainingBudget", "within_promises"),
     "ldpopt_survey.estimate.counts": ("CountTable", "merge"),
     "ldpopt_survey.estimate.estimate": ("Estimate", "estimate", "estimate_contrasts"),
@@ -85,15 +83,8 @@ _HOMES = {
         "stein_exponent",
     ),
 }  # fmt: skip
-_MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [*_MODULES]
-
-__getattr__ = offering(__name__, _MODULES)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__, __getattr__, __dir__ = offering(__name__, _HOMES)
 
 
 def _sources(result: Any) -> Iterable[Any] | None:

@@ -5,7 +5,7 @@ from ldpopt_survey.collect.aggregate import read_rows as read_rows
 from ldpopt_survey.collect.batch import privatize_frame as privatize_frame
 from ldpopt_survey.collect.privatize import privatize as privatize
 from ldpopt_survey.collect.randomness import Fresh as Fresh
-from ldpopt_survey.collect.randomness import Memoised as Memoised
+from ldpopt_survey.collect.randomness import Memoized as Memoized
 from ldpopt_survey.collect.randomness import Simulated as Simulated
 from ldpopt_survey.collect.remaining import RemainingBudget as RemainingBudget
 from ldpopt_survey.collect.remaining import within_promises as within_promises
@@ -166,7 +166,7 @@ __all__ = [
     "Linearization",
     "LonelyUnit",
     "MaximumLikelihood",
-    "Memoised",
+    "Memoized",
     "MultiSelect",
     "NotIdentifiable",
     "NumberSpec",

@@ -35,8 +35,9 @@ MAX_ENUMERATED_TABLES = 200_000
 class TestResult(Result):
     """Chi-squared statistic with `degrees` of freedom, and the probability of a larger one under the null.
 
-    denominator : degrees of freedom of the estimated variance. It is inf for a simple sample; for a complex sample the
-        reference distribution is Fisher's F instead of chi-squared.
+    denominator : degrees of freedom of the estimated variance. It is inf for a simple random sample; for a complex
+    sample
+        the reference distribution is Fisher's F instead of chi-squared.
 
     >>> from ldpopt_survey import goodness_of_fit
     >>> test = goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
@@ -123,13 +124,30 @@ def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
 
 
 def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResult:
-    """Test that the true answers follow `p0`: the score test, n s^T (J - 1 1^T)^+ s with s = Q D^-1 (f - m0) [Rao].
+    """Test that the true answers follow `p0`: the score test [Rao].
 
-    p0 : distribution, shape (k,).
+    The statistic is::
 
-    The test has rank(Q) - 1 degrees of freedom, also where the channel does not identify every proportion. For a square
-    channel the statistic is Pearson's statistic of the reports; for others it leaves out variation that answers cannot
-    cause. Complex samples use the linearized variance of s and Hotelling's F.
+        n s^T (J - 1 1^T)^+ s,  s = Q D^-1 (f - m0)
+
+    Parameters
+    ----------
+    data : Counts of the m outputs, shape (m,), or n reports, as in `estimate`.
+    channel : The channel Q, shape (k, m).
+    p0 : A distribution, shape (k,).
+
+    Returns
+    -------
+    TestResult
+        The statistic and its p-value. It has rank(Q) - 1 degrees of freedom, also if the channel does not identify
+        every
+        proportion.
+
+    Notes
+    -----
+    For a square channel the statistic is Pearson's statistic of the reports; for others it leaves out variation that
+    answers
+    cannot cause. Complex samples use the linearized variance of s and Hotelling's F.
 
     >>> str(goodness_of_fit({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5]))
     'goodness of fit: chi-squared 4.0000 on 1 degrees, p = 0.0455'
@@ -137,7 +155,7 @@ def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResul
     table, channel = as_table(data, channel), as_channel(channel)
     null = _ScoreForm.from_null(channel, p0)
     f = table.frequencies
-    if np.any(f[~null.used] > 0):
+    if np.any(f[~null.is_possible] > 0):
         return TestResult("goodness of fit", math.inf, null.degrees, 0.0)
     if table.simple:
         return chi_squared_result("goodness of fit", float(table.n * null.form(f[None])[0]), null.degrees)
@@ -159,7 +177,7 @@ class _ScoreForm:
     basis: Array
     variances: Array
     marginal: Array
-    used: Any
+    is_possible: Any
 
     @classmethod
     def from_null(cls, channel: Channel, p0: ArrayLike) -> _ScoreForm:
@@ -182,12 +200,21 @@ class _ScoreForm:
 
 
 def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n: int, level: float = 0.05) -> Power:
-    """Compute the power of `goodness_of_fit` of `p0` at `level` if the true value is `p1`.
+    """Compute the power of `goodness_of_fit` of `p0` at `level` for the distribution `p1`.
 
-    p0, p1 : distributions, shape (k,).
+    Parameters
+    ----------
+    channel : The channel Q, shape (k, m).
+    p0, p1 : Distributions, shape (k,).
+    n : The number of reports.
+    level : The level of significance, in (0, 1).
 
-    It is exact, by enumeration, if n reports have at most 200,000 different count tables. Otherwise it comes from
-    noncentral chi-squared [Rao], with noncentrality n s1^T (J - 1 1^T)^+ s1, s1 = Q D^-1 (m1 - m0).
+    Returns
+    -------
+    Power
+        The power in [0, 1]. It is exact, by enumeration, if n reports have at most 200,000 different count tables.
+        Otherwise it comes from noncentral chi-squared [Rao], with noncentrality n s1^T (J - 1 1^T)^+ s1,
+        s1 = Q D^-1 (m1 - m0).
 
     >>> power = goodness_of_fit_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7], 500)
     >>> power.exact, round(float(power), 3)
@@ -200,7 +227,7 @@ def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n:
     critical = float(chdtri(null.degrees, level)) if null.degrees else math.inf
     if math.comb(n + len(m1) - 1, len(m1) - 1) <= MAX_ENUMERATED_TABLES:
         tables = compositions(n, len(m1))
-        is_rejected = (n * null.form(tables / n) > critical) | (tables[:, ~null.used] > 0).any(axis=1)
+        is_rejected = (n * null.form(tables / n) > critical) | (tables[:, ~null.is_possible] > 0).any(axis=1)
         return Power(min(1.0, float(np.exp(log_multinomial(tables, m1))[is_rejected].sum())), True)
     return noncentral_power(level, null.degrees, n * float(null.form(m1[None])[0]))
 
@@ -210,9 +237,22 @@ def respondents_for_power(
 ) -> int:
     """Compute the fewest respondents that give `goodness_of_fit` its `power` against `p1`.
 
-    The power is by noncentral chi-squared [Rao].
+    Parameters
+    ----------
+    channel : The channel, shape (k, m).
+    p0, p1 : Distributions, shape (k,).
+    power : The target power, in (0, 1), by noncentral chi-squared [Rao].
+    level : The level of significance, in (0, 1).
 
-    p0, p1 : distributions, shape (k,). Raises `InvalidInput` when both give the same reports.
+    Returns
+    -------
+    int
+        The number of respondents.
+
+    Raises
+    ------
+    InvalidInput
+        If both distributions give the same reports.
 
     >>> respondents_for_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7])
     137
@@ -239,13 +279,26 @@ def respondents_for_power(
 
 
 def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike | None = None) -> TestResult:
-    """Test that two groups have the same distribution of true answers, on k - 1 degrees of freedom [Rao; SSW].
+    """Test that two groups have the same distribution of true answers.
 
-    first, second : data as in `estimate`: a count for each of the m outputs, shape (m,), or n reports.
-    other : the channel of the second group, if it differs; it must have the same inputs (else `InvalidInput`).
+    The statistic, on k - 1 degrees of freedom, is d^T V^-1 d for the difference d of the unbiased estimates. V is its
+    variance at the pooled estimate [Rao; SSW]. Complex samples use linearized variances and Hotelling's F.
 
-    The statistic is d^T V^-1 d, for the difference d of the unbiased estimates and its variance V at the pooled
-    estimate. Complex samples use linearized variances and Hotelling's F.
+    Parameters
+    ----------
+    first, second : Data as in `estimate`: a count for each of the m outputs, shape (m,), or n reports.
+    channel : The channel of the first group, shape (k, m).
+    other : The channel of the second group, if it differs, with the same inputs.
+
+    Returns
+    -------
+    TestResult
+        The statistic and its p-value.
+
+    Raises
+    ------
+    InvalidInput
+        If the channels have different inputs.
 
     >>> str(two_sample({0: 40, 1: 60}, {0: 60, 1: 40}, [[0.8, 0.2], [0.2, 0.8]]))
     'two samples: chi-squared 8.0000 on 1 degrees, p = 0.004678'
@@ -270,8 +323,8 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
     d = (loadings[0] @ tables[0].frequencies - loadings[1] @ tables[1].frequencies)[:-1]
     degrees = math.inf
     if all(table.simple for table in tables):
-        pooled, sides = simplex_projection(values), zip(channels, tables, loadings, strict=True)
-        v = sum(report_covariance(loading, q.push(pooled)) / table.n for q, table, loading in sides)
+        pooled_distribution, sides = simplex_projection(values), zip(channels, tables, loadings, strict=True)
+        v = sum(report_covariance(loading, q.push(pooled_distribution)) / table.n for q, table, loading in sides)
     else:
         sampling = sampling_variance([(tables[0], loadings[0]), (tables[1], -loadings[1])])
         v, degrees = sampling.covariance, sampling.degrees
@@ -289,7 +342,18 @@ def two_sample_power(
 ) -> Power:
     """Compute the power of `two_sample` at `level`, by noncentral chi-squared [Rao].
 
-    Groups of n1 and n2 respondents with true distributions p1 and p2, shape (k,).
+    Parameters
+    ----------
+    channel : The channel of the first group, shape (k, m).
+    p1, p2 : The true distributions of the groups, shape (k,).
+    n1, n2 : Their numbers of respondents.
+    level : The level of significance, in (0, 1).
+    other : The channel of the second group, if it differs.
+
+    Returns
+    -------
+    Power
+        The power in [0, 1].
 
     >>> round(float(two_sample_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.4, 0.6], 800, 800)), 4)
     0.6716
@@ -299,8 +363,8 @@ def two_sample_power(
     p1, p2 = (
         distribution(p, name, size=channel.shape[0], labels=channel.inputs) for p, name in ((p1, "p1"), (p2, "p2"))
     )
-    pooled = (n1 * p1 + n2 * p2) / (n1 + n2)
-    v = sum(asymptotic_covariance(q, pooled, n) for q, n in zip(channels, (n1, n2), strict=True))
+    pooled_distribution = (n1 * p1 + n2 * p2) / (n1 + n2)
+    v = sum(asymptotic_covariance(q, pooled_distribution, n) for q, n in zip(channels, (n1, n2), strict=True))
     d = (p1 - p2)[:-1]
     noncentrality = float(d @ np.linalg.solve(np.asarray(v)[:-1, :-1], d)) if len(d) else 0.0
     return noncentral_power(level, len(d), noncentrality)

@@ -34,10 +34,17 @@ LINE_STYLES = ("-", "--", ":", "-.")
 
 
 def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
-    """Draw a bar for every question of a `Plan`, as long as its epsilon, with the first question on top.
+    """Draw a bar per question of a `Plan`, as long as its epsilon, with the first on top.
 
-    plan : a `Plan`.
-    ax : matplotlib axes; without them a new figure is made. Returns the axes.
+    Parameters
+    ----------
+    plan : A `Plan`.
+    ax : Matplotlib axes; without them a new figure is made.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")), QuestionSpec("b", (1, 2, 3))), epsilon=2.0)
@@ -67,10 +74,21 @@ def budget_split(plan: Any, ax: Axes | None = None) -> Axes:
 
 
 def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
-    """Draw the half-width of each question's widest 95 % interval against the number of respondents.
+    """Draw the half-width of each question's widest 95 % interval against the respondents.
 
-    plan, ax : as in `budget_split`. The information of several booklets on a question is added, and a dot marks its
-        target. A mean is drawn as a fraction of the range of its answers, stated in the legend. Returns the axes.
+    The information of several booklets on a question is added, and a dot marks its target. A mean is drawn as a
+    fraction
+    of the range of its answers, stated in the legend.
+
+    Parameters
+    ----------
+    plan : A `Plan`.
+    ax : Matplotlib axes; without them a new figure is made.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
@@ -106,13 +124,19 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
 
 
 def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | None = None) -> Axes:
-    """Draw the power of each question's goodness-of-fit test against the number of respondents.
+    """Draw the power of each question's goodness-of-fit test against the respondents.
 
-    plan, ax : as in `budget_split`.
-    level : of significance, in (0, 1).
-    alternatives : by a question's name, the shares (k,) that the test should detect; other questions are left out.
+    Parameters
+    ----------
+    plan : A `Plan`.
+    alternatives : By a question's name, the proportions (k,) that the test should detect; other questions are left out.
+    level : The level of significance, in (0, 1).
+    ax : Matplotlib axes; without them a new figure is made.
 
-    For comparison it draws the power without privacy, too. Returns the axes.
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes. For comparison they show the power without privacy, too.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
@@ -149,9 +173,16 @@ def power_curves(plan: Any, alternatives: Any, level: float = 0.05, ax: Axes | N
 
 
 def planning(plan: Any, alternatives: Any = None) -> Axes:
-    """Draw `budget_split`, `half_widths` and, with `alternatives`, `power_curves` side by side.
+    """Draw `budget_split`, `half_widths` and, with `alternatives`, `power_curves` together.
 
-    plan, alternatives : as in these functions. Returns the first axes.
+    Parameters
+    ----------
+    plan, alternatives : As in these functions.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The first axes.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("a", ("no", "yes")),), epsilon=2.0)
@@ -176,13 +207,20 @@ def _against_respondents(ax: Axes, y: str) -> Axes:
 
 
 def protocols(table: Any, ax: Axes | None = None) -> Axes:
-    """Draw a dot for every protocol of a `ProtocolTable`, on a logarithmic scale of respondents.
+    """Draw a dot per protocol of a `ProtocolTable`, on a logarithmic scale of respondents.
 
-    table : from `survey.compare_protocols`.
-    ax : matplotlib axes; without them a new figure is made.
+    A line from the number of respondents that suffices without privacy to each dot is as long as the factor between the
+    two.
 
-    A line from the respondents that suffice without privacy to each dot is as long as the factor between the two.
-    Returns the axes.
+    Parameters
+    ----------
+    table : The table, from `survey.compare_protocols`.
+    ax : Matplotlib axes; without them a new figure is made.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
 
     >>> from ldpopt_survey import HalfWidth, compare_protocols
     >>> protocols(compare_protocols([0.3, 0.7], HalfWidth(0.05), 1.0)).get_xlabel()

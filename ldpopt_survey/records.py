@@ -76,13 +76,13 @@ _ENTRY = re.compile(r"(?:^\s*|(?<=[.;] ))((?:\w+(?: \([^)]*\))?(?:, )?)+) : ", r
 class Key:
     """Form of a field in a file.
 
-    read : its reader, which `check` applies, except to a default None.
-    name : the key in the file, if it is not the field's name.
-    aliases : further keys that files may use in its place.
-    table : the table of the file that contains the key.
-    inline : True if the field is itself a record, with its keys in the table of the outer one.
-    omit : True if `dump` omits a value that is the default.
-    load, dump : conversions from and to the form in the file, if it differs from that of `read` and `dump`.
+    - `read` : its reader, which `check` applies, except to a default None.
+    - `name` : the key in the file, if it is not the field's name.
+    - `aliases` : further keys that files may use in its place.
+    - `table` : the table of the file that contains the key.
+    - `inline` : True if the field is itself a record, with its keys in the table of the outer one.
+    - `omit` : True if `dump` omits a value that is the default.
+    - `load`, `dump` : conversions from and to the form in the file, if it differs from that of `read` and `dump`.
     """
 
     read: Reader | None = None
@@ -118,43 +118,43 @@ def load(cls: type[T], data: Any, place: str) -> T:
     `InvalidInput`, which names `place`, for anything else.
     """
     remaining = {place: dict(mapping(data, place))}
-    knadditional_keys: dict[str, list[str]] = {place: []}
+    known_keys: dict[str, list[str]] = {place: []}
     values: dict[str, Any] = {}
     for item, field_key in _keys(cls):
         location = f"{place} [{field_key.table}]" if field_key.table else place
         if location not in remaining:
-            knadditional_keys[place].append(field_key.table)
-            knadditional_keys[location] = []
+            known_keys[place].append(field_key.table)
+            known_keys[location] = []
             remaining[location] = dict(mapping(remaining[place].pop(field_key.table, {}), location))
         if field_key.inline:
             names = [inner.name or inner_item.name for inner_item, inner in _keys(cast(_Record, field_key.read).cls)]
-            knadditional_keys[location] += names
+            known_keys[location] += names
             values[item.name] = {name: remaining[location].pop(name) for name in names if name in remaining[location]}
             continue
         name = field_key.name or item.name
-        knadditional_keys[location].append(name)
-        present = [alias for alias in (name, *field_key.aliases) if alias in remaining[location]]
-        if len(present) > 1:
+        known_keys[location].append(name)
+        given_names = [alias for alias in (name, *field_key.aliases) if alias in remaining[location]]
+        if len(given_names) > 1:
             raise InvalidInput(
-                f"{location}: {present[0]!r} cannot be combined with {present[1]!r}; keep {present[0]!r}"
+                f"{location}: {given_names[0]!r} cannot be combined with {given_names[1]!r}; keep {given_names[0]!r}"
             )
-        if present:
-            value = remaining[location].pop(present[0])
+        if given_names:
+            value = remaining[location].pop(given_names[0])
             if field_key.load is not None and not (value is None and item.default is None):
                 value = field_key.load(value, f"{location}: {name}")
             values[item.name] = value
         elif item.default is MISSING and item.default_factory is MISSING:
             raise InvalidInput(f"{location} has no key {name!r}")
-    for location, unknown in remaining.items():
-        if unknown:
+    for location, unknown_keys in remaining.items():
+        if unknown_keys:
             raise invalid(
-                location, f"only the keys {', '.join(sorted(knadditional_keys[location]))}", next(iter(unknown))
+                location, f"only the keys {', '.join(sorted(known_keys[location]))}", next(iter(unknown_keys))
             )
     return cls(**values)
 
 
 def dump(value: Any) -> dict[str, Any]:
-    """Convert a record to JSON-ready values, from which `load` builds it again."""
+    """Convert a record to JSON-ready values, which `load` converts back."""
     tables: dict[str, Any] = {}
     for item, field_key in _keys(type(value)):
         content = getattr(value, item.name)

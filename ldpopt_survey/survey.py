@@ -13,7 +13,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.results import ByValue
 from ldpopt_survey.collect.aggregate import Counts, ReportRows, aggregate, read_rows
 from ldpopt_survey.collect.batch import privatize_frame
-from ldpopt_survey.collect.manifest import in_table
+from ldpopt_survey.collect.manifest import manifest_in_schema
 from ldpopt_survey.collect.randomness import Randomness
 from ldpopt_survey.estimate.counts import CountTable, positions, report_column
 from ldpopt_survey.estimate.counts import column as as_column
@@ -87,13 +87,13 @@ class Survey(ByValue):
     def findings(
         self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
     ) -> tuple[dict[str, Findings], Counts]:
-        """Return the `Findings` (estimates with intervals) of every question, and the counts.
+        """Compute the `Findings` (estimates with intervals) of every question, and the counts.
 
-        reports : files that `privatize` wrote, or counts, which suffice if the analysis needs no public column.
-        analysis : groups, conditions and the design of the sample; by default the design that the plan declares.
-        unlabelled : as in `aggregate`.
+        - `reports` : files that `privatize` wrote, or counts, which suffice if the analysis needs no public column.
+        - `analysis` : groups, conditions and the design of the sample; by default the design that the plan declares.
+        - `unlabelled` : as in `aggregate`.
 
-        `InvalidInput` for counts if columns are needed.
+        Raises `InvalidInput` for counts if columns are needed.
         """
         analysis_used = Analysis(self.plan.sample or SampleSpec()) if analysis is None else analysis
         if isinstance(reports, Counts):
@@ -144,13 +144,16 @@ class Survey(ByValue):
 
         A frame may be the result of `privatize`, or its file read by pandas, Polars or pyarrow. A path leads to files
         of reports, which `aggregate` checks and counts. Reports whose manifest names another plan are `InvalidInput`; a
-        frame without a manifest, such as one of pandas, is accepted without this check. If the plan declares how the
-        sample was drawn, this is used for files and frames, which must have its columns. Counts and single columns are
-        treated as a simple sample. anytime : as for the function `estimate`.
+        frame without a manifest, such as one of pandas, is accepted without this check. If the plan declares a sample
+        design,
+        files and frames are analyzed under it, and must have its columns. Counts and single columns are
+        treated as a simple random sample.
+
+        anytime : as for the function `estimate`.
         """
         sample = self.plan.sample or SampleSpec()
         if (schema := getattr(reports, "schema", None)) is not None and hasattr(schema, "metadata"):
-            manifest = in_table(schema, "the table")
+            manifest = manifest_in_schema(schema, "the table")
             if manifest is not None:
                 manifest.require(self.plan, "the table")
         if isinstance(reports, (str, Path)) and sample.trivial:

@@ -43,24 +43,26 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     """Transformer that designs a channel for every column and replaces answers by reports, jointly epsilon-LDP.
 
     It has the interface of scikit-learn: `fit` plans, `transform` draws, `get_feature_names_out` names the columns of
-    the reports, `set_output` chooses the kind of frame, parameters are those of a pipeline. A frame of pandas gives one
+    the reports, and `set_output` chooses the type of frame. A frame of pandas gives one
     of pandas (with categories), one of Polars one of Polars, an arrow table the same, and anything else (n, columns) an
     array of objects. Columns without names of text are x0, x1, ..., as everywhere in scikit-learn.
 
     Parameters
     ----------
-    epsilon : of the whole row, in nats. In a `ColumnTransformer` the epsilons of its privatizers add up.
-    eta : a cap on total variation, for each column.
+    epsilon : The epsilon of the whole row, in nats. In a `ColumnTransformer` the epsilons of its privatizers add up.
+    eta : A cap on total variation, for each column.
     categories : "observed", or the answers of every column by its name, which are then not taken from the data. Answers
         are text, whole numbers or truth values; cut other numbers into ranges first (`KBinsDiscretizer`).
-    pilot : the expected shares of the categories, by column; even where none are given.
-    design : as `[budget] design` of a survey; by default "split", a report in every column, where "booklets" asks each
-        row one part and leaves the others empty.
-    randomness : as in `privatize`; fresh words by default. `Simulated(rng)` protects nobody.
-    missing : treatment of a missing answer (None, NaN). "refuse", the default, raises. "category" adds the answer
-        "no answer" to every column, so that whether somebody answered is protected as the answer is. "left out" leaves
-        the report empty, and everybody sees who did not answer. Epsilon does not cover that, and `transform` refuses
-        if it would disclose another answer.
+    pilot : The expected proportions of the categories, by column; uniform for columns without one.
+    design : As `[budget] design` of a survey. The default "split" draws a report in every column. With "booklets" each
+        row is asked one part, and the others are empty.
+    randomness : As in `privatize`; fresh words by default. `Simulated(rng)` protects nobody.
+    missing : The treatment of a missing answer (None, NaN), one of three words:
+
+        - "refuse", the default, raises.
+        - "category" adds the answer "no answer" to every column, so that the absence of an answer is protected, too.
+        - "left out" leaves the report empty, and everybody sees who did not answer. Epsilon does not cover that, and
+          `transform` refuses if it would disclose another answer.
 
     The fitted values (categories, pilot) are published with the plan: fit on a pilot, or give categories.
 
@@ -93,7 +95,7 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         """
         if self.missing not in MISSING_POLICIES:
             raise invalid("missing", f"one of {', '.join(map(repr, MISSING_POLICIES))}", self.missing)
-        table = self._table(X, first=True)
+        table = self._table(X, is_fit=True)
         names, pilot = table.column_names, self.pilot or {}
         answers_by_column = {} if isinstance(self.categories, str) else self.categories
         if isinstance(self.categories, str) and self.categories != "observed":
@@ -105,7 +107,7 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         questions = tuple(
             QuestionSpec(
                 name,
-                tuple(answers_by_column.get(name) or _observed(table, name)) + (NO_ANSWER,) * has_category,
+                tuple(answers_by_column.get(name) or _observed_categories(table, name)) + (NO_ANSWER,) * has_category,
                 missing=NO_ANSWER if has_category else None,
                 pilot=pilot.get(name),
                 eta=self.eta,
@@ -117,7 +119,7 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
             codes, is_missing = Coder(question).positions(table.column(question.name).combine_chunks())
             is_unknown = codes < 0 if is_missing is None else (codes < 0) & ~is_missing
             if is_unknown.any():
-                raise invalid(f"column {question.name!r}", "answers among its categories", Phrase("others"))
+                raise InvalidInput(f"column {question.name!r}: an answer is not one of its categories")
         self.plan_ = plan_survey(SurveySpec("transformer", questions, epsilon=self.epsilon, design=self.design)).plan
         return self
 
@@ -129,15 +131,15 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         from sklearn.utils._set_output import _get_output_config
 
         plan = self._plan("transform")
-        table = self._table(X, first=False)
+        table = self._table(X, is_fit=False)
         if self.missing == "left out" and find_leaks(plan, table.slice(0, MAX_SAMPLED_ROWS)):
-            expected = "missing answers that tell no other answer (missing='category' hides who answered)"
+            expected = "missing answers that disclose no other answer (missing='category' hides who answered)"
             raise invalid("X", expected, Phrase("some that do"))
         reports = privatize_frame(plan, table, self.randomness or Fresh())[0]
         reports = reports.replace_schema_metadata(None)
         if hasattr(X, "to_pandas") and _get_output_config("transform", self)["dense"] == "pandas":
             return reports.to_pandas()  # scikit-learn makes frames of pandas from arrays alone
-        return _like(X, reports)
+        return _as_type_of(X, reports)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """List the columns of the reports.
@@ -162,13 +164,13 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
             raise NotFitted(f"PrivatizingTransformer: expected a fitted one, got {method}() before fit()")
         return self.plan_
 
-    def _table(self, X: Any, first: bool) -> Any:
+    def _table(self, X: Any, is_fit: bool) -> Any:
         """Return X as an arrow table with the feature names, which are stored or compared."""
         from sklearn.utils.validation import validate_data
 
         table = _arrow(X)
         named_data = X if hasattr(X, "iloc") else table if hasattr(X, "columns") else np.empty(table.shape)
-        validate_data(self, X=named_data, reset=first, skip_check_array=True)
+        validate_data(self, X=named_data, reset=is_fit, skip_check_array=True)
         names = getattr(self, "feature_names_in_", [f"x{number}" for number in range(self.n_features_in_)])
         for name, column in zip(names, table.columns, strict=True):
             if self.missing == "refuse" and pc.any(pc.is_null(column, nan_is_null=True)).as_py():
@@ -192,8 +194,8 @@ def _arrow(X: Any) -> Any:
     if not array.shape[1]:
         raise _no_data_error("feature", array.shape)
     if is_frame:
-        heads = list(getattr(X, "column_names", getattr(X, "columns", [])))
-        if len(set(heads)) < len(heads):
+        column_names = list(getattr(X, "column_names", getattr(X, "columns", [])))
+        if len(set(column_names)) < len(column_names):
             raise invalid("X", "columns with names of their own", Phrase("a name twice"))
         table = values_hidden("X, a frame of answers", pa.table, X)
         answer_columns = [name for name in table.column_names if not name.startswith("__index_level_")]
@@ -220,7 +222,7 @@ def _no_data_error(noun: str, shape: tuple[int, ...]) -> InvalidInput:
     return invalid("X", "answers", Phrase(f"0 {noun}(s) (shape={shape}) while a minimum of 1 is required."))
 
 
-def _observed(table: Any, name: str) -> list[Label]:
+def _observed_categories(table: Any, name: str) -> list[Label]:
     """Return the answers of a column: ordered categories of a categorical, else the sorted distinct values."""
     column = table.column(name).combine_chunks()
     is_categorical = pa.types.is_dictionary(column.type)
@@ -235,8 +237,10 @@ def _observed(table: Any, name: str) -> list[Label]:
         values = [int(value) for value in values]
     texts, numbers = (all(isinstance(value, kind) for value in values) for kind in (str, int))
     if pa.types.is_nested(answers.type) or not (texts or numbers):
-        expected = f"{ANSWER_TYPES} (cut other numbers into ranges first, as KBinsDiscretizer does)"
-        raise invalid(f"column {name!r}", expected, Phrase("others"))
+        raise InvalidInput(
+            f"column {name!r}: the answers must be {ANSWER_TYPES}; cut other numbers into ranges first, as "
+            "KBinsDiscretizer does"
+        )
     if len(values) < 2:
         expected = "at least two different answers (or `categories`, which names them)"
         if not len(column):
@@ -245,7 +249,7 @@ def _observed(table: Any, name: str) -> list[Label]:
     return values if is_categorical else sorted(values)
 
 
-def _like(X: Any, reports: Any) -> Any:
+def _as_type_of(X: Any, reports: Any) -> Any:
     """Return reports, an arrow table, as a frame of the type of X."""
     kind = type(X).__module__.split(".")[0]
     if kind == "pandas":

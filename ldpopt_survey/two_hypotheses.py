@@ -19,14 +19,20 @@ from ldpopt_survey.hypothesis_tests import MAX_ENUMERATED_TABLES, Power, composi
 
 
 def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
-    """Compute the Chernoff-Stein exponent, nats per respondent: KL(p0 Q || p1 Q).
-
-    The source is [CT, Thm 11.8.3].
-
-    p0, p1 : distributions, shape (k,).
+    """Compute the Chernoff-Stein exponent KL(p0 Q || p1 Q) [CT, Thm 11.8.3].
 
     If the probability of a false alarm under p0 is held below a constant, the least probability of missing p1 falls as
     exp(-n exponent).
+
+    Parameters
+    ----------
+    channel : The channel Q, shape (k, m).
+    p0, p1 : Distributions, shape (k,).
+
+    Returns
+    -------
+    float
+        The exponent in nats per respondent.
 
     >>> round(stein_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # log(3) / 2
     0.549306
@@ -36,14 +42,19 @@ def stein_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
 
 
 def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
-    """Compute the Chernoff exponent -min_{0<=s<=1} log sum m0^s m1^(1-s).
+    """Compute the Chernoff exponent -min_{0<=s<=1} log sum m0^s m1^(1-s), nats per respondent.
 
-    It is in nats per respondent.
+    The larger of the two error probabilities of the best test falls as exp(-n exponent) [CT, Thm 11.9.1].
 
-    p0, p1 : distributions, shape (k,).
+    Parameters
+    ----------
+    channel : The channel Q, shape (k, m), with marginals m0 = p0 Q and m1 = p1 Q.
+    p0, p1 : Distributions, shape (k,).
 
-    The larger of the two error probabilities of the best test falls as exp(-n exponent) [CT, Thm 11.9.1]. The exponent
-    is inf if no report is possible under both distributions.
+    Returns
+    -------
+    float
+        The exponent in nats per respondent. It is inf if no report is possible under both distributions.
 
     >>> round(chernoff_exponent([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1]), 6)  # -log(2 sqrt(3/16))
     0.143841
@@ -69,12 +80,26 @@ def chernoff_exponent(channel: ChannelLike, p0: Any, p1: Any) -> float:
 def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: float = 0.05) -> Power:
     """Compute the largest power of a test of `p0` against `p1` with n reports, exactly.
 
-    The source is [CT, Thm 11.7.1].
+    The best test is the likelihood-ratio test, randomized at its threshold [CT, Thm 11.7.1].
 
-    p0, p1 : distributions, shape (k,).
+    Parameters
+    ----------
+    channel : The channel, shape (k, m).
+    p0, p1 : Distributions, shape (k,).
+    n : The number of reports.
+    level : The level of significance, in (0, 1).
 
-    The best test is the likelihood-ratio test, randomized at its threshold. Raises `InvalidInput` if n reports have
-    more than 200,000 different count tables; then `stein_exponent` and `chernoff_exponent` say how the errors fall.
+    Returns
+    -------
+    Power
+        The power in [0, 1].
+
+    Raises
+    ------
+    InvalidInput
+        If n reports have more than 200,000 different count tables; then `stein_exponent` and `chernoff_exponent` give
+        the
+        rates of the errors.
 
     >>> round(float(neyman_pearson_power([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1], 10)), 4)
     0.9521
@@ -91,11 +116,11 @@ def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: 
     order = np.argsort(log0 - log1, kind="stable")
     mass0, mass1 = np.exp(log0[order]), np.exp(log1[order])
     false_alarm = np.cumsum(mass0)
-    cut = int(np.searchsorted(false_alarm, level, side="right"))
-    if cut == len(false_alarm):
+    threshold = int(np.searchsorted(false_alarm, level, side="right"))
+    if threshold == len(false_alarm):
         return Power(min(1.0, float(mass1.sum())), True)
-    threshold_share = (level - (false_alarm[cut - 1] if cut else 0.0)) / mass0[cut]
-    return Power(min(1.0, float(mass1[:cut].sum() + threshold_share * mass1[cut])), True)
+    threshold_probability = (level - (false_alarm[threshold - 1] if threshold else 0.0)) / mass0[threshold]
+    return Power(min(1.0, float(mass1[:threshold].sum() + threshold_probability * mass1[threshold])), True)
 
 
 MAX_SEARCHED_TABLES = 3000
@@ -115,12 +140,26 @@ def respondents_to_distinguish(
 ) -> RequiredRespondents:
     """Compute the respondents that the best test of `p0` against `p1` needs for `power`.
 
-    p0, p1 : distributions, shape (k,).
-
     The best test is the likelihood-ratio test [CT, Thm 11.7.1]. If there are few count tables, the number is exact, by
-    enumeration. Otherwise the log-likelihood ratio is taken as normal. If some report is possible under one
-    distribution only, the Chernoff bound gives a number that is enough, but not the fewest. Raises `InvalidInput` if
-    both give the same reports.
+    enumeration. Otherwise the log-likelihood ratio is approximated as normal. If some report is possible under one
+    distribution only, the Chernoff bound gives a number that is enough, but not the fewest.
+
+    Parameters
+    ----------
+    channel : The channel, shape (k, m).
+    p0, p1 : Distributions, shape (k,).
+    power : The target power, in (0, 1).
+    level : The level of significance, in (0, 1).
+
+    Returns
+    -------
+    RequiredRespondents
+        The number of respondents.
+
+    Raises
+    ------
+    InvalidInput
+        If both distributions give the same reports.
 
     >>> respondents_to_distinguish([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1])
     RequiredRespondents(respondents=6, exact=True)
@@ -158,9 +197,9 @@ def _by_ratio(m0: Array, m1: Array) -> tuple[Array, Array]:
     """Return the distributions of the likelihood ratio: outputs whose ratios agree up to rounding are merged."""
     is_possible = m0 + m1 > 0
     m0, m1 = m0[is_possible], m1[is_possible]
-    share = m0 / (m0 + m1)
-    order = np.argsort(share, kind="stable")
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(share[order]) > 1e-12]))
+    fraction = m0 / (m0 + m1)
+    order = np.argsort(fraction, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(fraction[order]) > 1e-12]))
     return np.add.reduceat(m0[order], starts), np.add.reduceat(m1[order], starts)
 
 

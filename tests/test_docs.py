@@ -16,7 +16,8 @@ WITHOUT_CODE = {
     "adaptive-mcdp.md", "approximate-ldp.md", "bibliography.md", "binary-share.md",
     "certification-and-speed.md", "channel-file.md", "checker-specification.md", "command-line.md",
     "contraction.md", "design-decisions.md", "envelopes-elsewhere.md", "errata.md", "faq.md", "index.md",
-    "install.md", "limits-and-threat-model.md", "notebooks.md", "papers.md", "reproduced-claims.md", "submission.md",
+    "inference.md", "install.md", "limits-and-threat-model.md", "notebooks.md", "papers.md",
+    "questions-and-targets.md", "reproduced-claims.md", "submission.md",
     "survey-file.md", "versions.md", "what-privatizing-protects.md", "what-the-collector-stores.md",
 }  # fmt: skip
 """Pages that list, link or answer, or report research; the start page and the indexes of folders are among them."""

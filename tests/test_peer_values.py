@@ -302,6 +302,7 @@ def wrong(group: dict[str, Any], row: list[Any]) -> str | None:
         return None if good else f"{arguments}: [{low!r}, {high!r}], expected {mpmath.nstr(expected, 20)}"
 
 
+@pytest.mark.full(but=9)
 @pytest.mark.parametrize("group", DATA["groups"], ids=lambda group: f"{group['source']}: {group['measure']}")
 def test_expected_values_of_others(group):
     """Each value lies within the digits of its source, or between the two ends of the guarantee."""

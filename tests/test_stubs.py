@@ -29,7 +29,7 @@ def test_type_checkers_know_every_name(package):
 def test_no_name_is_hidden_by_a_module(package):
     """A module that is imported stands in its package under its own name: no name that loads later may be the same."""
     offered = importlib.import_module(package)
-    hidden = {name for name, home in offered._MODULES.items() if home != package}
+    hidden = {name for home, names in offered._HOMES.items() if home != package for name in names}
     assert not hidden & {path.stem for path in Path(offered.__file__).parent.glob("*.py")}
 
 

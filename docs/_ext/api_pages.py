@@ -249,17 +249,40 @@ def _constant(value: Any) -> str:
 
 def _described(doc: str, value: Any) -> str:
     """The docstring as Markdown under the headings of the field: parameters with types, what is raised, examples."""
-    body, found = _with_types(markdown(doc), value), refusals(value)
-    body = re.sub(r"(?m)^(?=- `)", "**Parameters**\n\n", body, count=1)
+    body, found = _with_types(_linked(markdown(doc)), value), refusals(value)
+    body = _headed(body, None if inspect.isroutine(value) else parameters(value))
     raises = ""
     if found:
         listed = "\n".join(f"- {escaped(line)}" for line in found)
-        raises = f"**Raises** {{py:obj}}`InvalidInput <ldpopt.errors.InvalidInput>` unless these hold:\n\n{listed}\n\n"
+        error = "{py:obj}`InvalidInput <ldpopt.errors.InvalidInput>`"
+        condition = f"{error} is also raised" if "**Raises**" in body else f"**Raises** {error}"
+        raises = f"{condition} unless these hold:\n\n{listed}\n\n"
     at = body.find("```pycon")
     return f"{body}\n\n{raises}" if at < 0 else f"{body[:at]}{raises}**Examples**\n\n{body[at:]}"
 
 
+def _linked(body: str) -> str:
+    """The Markdown of a docstring with links for the classes that it returns and raises."""
+    before, _, sections = body.partition("\n**R")
+    by_name = _classes()
+    links = re.sub(
+        r"(?m)^(- |.*\*\* )`(\w+)`(?=: |$)",
+        lambda item: f"{item[1]}{{py:obj}}`{item[2]} <{by_name[item[2]]}>`" if item[2] in by_name else item[0],
+        sections,
+    )
+    return f"{before}\n**R{links}" if sections else body
+
+
 _LISTED = re.compile(r"(?m)^- (`\w+`(?:, `\w+`)*): ")
+_FIRST_LISTED = re.compile(r"(?m)^(?=- `\*{0,2}(\w+)`(?:, `\*{0,2}\w+`)*(?: \([^\n]*?\))?: )")
+
+
+def _headed(body: str, names: set[str] | None) -> str:
+    """Put a heading above the first list of names: attributes if a class has no such parameter, else parameters."""
+    return _FIRST_LISTED.sub(
+        lambda item: "**Attributes**\n\n" if names is not None and item[1] not in names else "**Parameters**\n\n",
+        body, count=1,
+    )  # fmt: skip
 
 
 def _with_types(body: str, value: Any) -> str:
@@ -271,7 +294,9 @@ def _with_types(body: str, value: Any) -> str:
 
     def typed(item: re.Match[str]) -> str:
         types = dict.fromkeys(str(annotated.get(name, "")) for name in re.findall(r"\w+", item[1]))
-        shown = [_type(text) for text in types if text and "inspect._empty" not in text and text != "Any"]
+        if "Any" in types or not all(types) or any("inspect._empty" in text for text in types):
+            return item[0]
+        shown = [_type(text) for text in types]
         return f"- {item[1]} ({', '.join(shown)}): " if shown else item[0]
 
     return _LISTED.sub(typed, body)

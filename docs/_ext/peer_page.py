@@ -40,7 +40,7 @@ def named(peer: str, answer: dict[str, Any]) -> str:
 def evidence() -> str:
     """For each feature what was called, and where there is none, which names look alike."""
     record = recorded()
-    rows = ["| | called | names alike, that are something else |", "|---|---|---|"]
+    rows = ["| | called | similar names of other things |", "|---|---|---|"]
     for feature, (title, _) in FEATURES.items():
         called, alike = [], []
         for peer in MODULES:
@@ -59,7 +59,7 @@ def searched() -> str:
     """How many names were searched."""
     record = recorded()
     told = [f"{record[peer]['names']} of `{peer}` {record[peer]['version']}" for peer in PEERS]
-    return f"The public names searched: {', '.join(told)}."
+    return "Public names searched:\n\n" + "\n".join(f"- {line}" for line in told)
 
 
 def loss() -> str:
@@ -69,9 +69,10 @@ def loss() -> str:
     lines = [
         f"The nearest is `qif` {qif['version']}, with optimal expected loss under a metric. The 0/1 loss takes it",
         ", ".join(f"{spent(one)} for {k}" for k, one in qif["pitfalls"]["times"].items()) + " answers.",
-        "Measure what a solver returns: of twenty problems with a graded loss, each of its solvers gave",
+        "The channels that a solver returns must be measured. Of twenty problems with a graded loss, each of its",
+        "solvers gave",
         "",
-        "| solver | no channel | $\\varepsilon$ infinite: entries beside exact zeros | the largest such entry |",
+        "| solver | no channel | $\\varepsilon$ infinite: entries next to exact zeros | the largest such entry |",
         "|---|---|---|---|",
     ]
     for solver, one in qif["pitfalls"]["near zeros"].items():
@@ -81,8 +82,8 @@ def loss() -> str:
     return "\n".join([
         *lines, "",
         "A linear program over all staircase patterns, written directly in cvxpy with HiGHS, takes",
-        f"{plain} answers, about twice as long with each answer; the",
-        "[dynamic program](optimal-channel.md#sort-partition-randomize) does not have that limit.",
+        f"{plain} answers. Each further answer about doubles the time.",
+        "The [dynamic program](optimal-channel.md#sort-partition-randomize) does not have that limit.",
     ])  # fmt: skip
 
 
@@ -115,16 +116,17 @@ def _fixed_seeds(name: str, found: dict[str, float]) -> list[str]:
     few, many = found["times the theoretical error, 10^5 reports"], found["10^6 reports"]
     assert 5 < few < many, found
     return [
-        f"- {name}: fast local hashing with {found['seeds']} fixed seeds keeps a bias. With half of the respondents",
-        f"  on one of 32 answers, the mean squared error of the others is {few:.0f} times the theoretical one",
-        f"  at $10^5$ reports and {many:.0f} times at $10^6$.",
+        f"- {name}: fast local hashing with {found['seeds']} fixed seeds has a permanent bias. If half of the",
+        f"  respondents have the same one of 32 answers, the mean squared error of the others is {few:.0f} times the",
+        "  theoretical one",
+        f"  at $10^5$ reports, and {many:.0f} times at $10^6$.",
     ]
 
 
 def _clipped(name: str, found: dict[str, float]) -> list[str]:
     assert found["estimate"] == 0.0 > found["without bias"], found
     return [
-        f"- {name}: estimates are always clipped and renormalised. Where ${found['without bias']:.3f}$ is the",
+        f"- {name}: estimates are always clipped and renormalized. Where ${found['without bias']:.3f}$ is the",
         f"  estimate without bias, `GRR_Aggregator_MI` says {found['estimate']:g}.",
     ]
 
@@ -134,8 +136,8 @@ def _transposed(name: str, found: dict[str, float]) -> list[str]:
     assert min(abs(wrong - found["truth"]), abs(other - found["truth"])) > 0.1, found
     return [
         f"- {name}: `IBU` takes one matrix for a channel and for its transpose. From exact frequencies of a",
-        f"  share of {found['truth']:g} under a channel that is not symmetric it makes {wrong:.2f}, or {other:.2f}",
-        "  if it is given the transpose. The channels of its own oracles are symmetric.",
+        f"  proportion of {found['truth']:g} under a channel that is not symmetric it estimates {wrong:.2f}, or",
+        f"  {other:.2f} if the transpose is passed. The channels of its own oracles are symmetric.",
     ]
 
 
@@ -149,10 +151,11 @@ def _negative(name: str, found: dict[str, float]) -> list[str]:
 
 
 def _reversed(name: str, found: dict[str, int]) -> list[str]:
-    assert found["the bit that is set"] != found["the largest estimate"], found
+    set_bit, estimated_bit = found["the bit that is set"], found["the largest estimate"]
+    assert set_bit != estimated_bit, found
     return [
-        f"- {name}: `debias_randomized_response_bitvec` reverses the bits of each byte. Of vectors in which bit",
-        f"  {found['the bit that is set']} is set, it finds bit {found['the largest estimate']} set.",
+        f"- {name}: `debias_randomized_response_bitvec` reverses the bits of each byte. If bit {set_bit} of the",
+        f"  vectors is set, it estimates that bit {estimated_bit} is set.",
     ]
 
 

@@ -39,7 +39,8 @@ def _line(module: Any, name: str) -> str:
     if inspect.isfunction(value) and value.__module__ == module.__name__:
         return f"def {name}{inspect.signature(value)}: ...".replace("'", "")
     ours = inspect.isclass(value) and value.__module__.startswith(("ldpopt.", "ldpopt_survey."))
-    home = value.__module__ if ours else module._MODULES.get(name) or value.__module__
+    homes = {defined: home for home, names in module._HOMES.items() for defined in names}
+    home = value.__module__ if ours else homes.get(name) or value.__module__
     return f"from {home} import {name} as {name}"
 
 

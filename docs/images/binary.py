@@ -13,7 +13,7 @@ POINTS = 125
 
 
 def draw() -> Any:
-    """The rhombus of the limit on odds, shaded by the divergence that is kept, with the two best corners."""
+    """The rhombus of the limit on odds, shaded by the preserved divergence, with the two best corners."""
     (ax,) = panels((5.6,), 4.3)
     utility = Divergence(KL, P0, P1)
     side = np.linspace(0.004, 0.996, POINTS)
@@ -32,7 +32,7 @@ def draw() -> Any:
     frame(ax, "Channels (a, b) with odds of at most 3", "a = Pr(report 1 | answer 1)", "b = Pr(report 1 | answer 2)")
     ax.set(aspect="equal", xlim=(0, 1.12), ylim=(0, 1.02))
     bar = ax.figure.colorbar(shown, ax=ax)
-    bar.set_label("kept, in nats", fontsize=TYPE)
+    bar.set_label("preserved, in nats", fontsize=TYPE)
     bar.ax.tick_params(labelsize=TYPE)
     return ax
 

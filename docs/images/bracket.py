@@ -48,7 +48,7 @@ def draw() -> Any:
     right.semilogx(CELLS, below, "^-", color=FIRST, ms=5, label="from below: answers of a cell merged")
     right.set_xticks([4, 8, 16, 32, 64], ["4", "8", "16", "32", "64"])
     right.minorticks_off()
-    frame(right, "The optimum lies between", "cells of equal mass", "kept, in nats")
+    frame(right, "The optimum lies between", "cells of equal mass", "preserved, in nats")
     beside(right)
     return left
 

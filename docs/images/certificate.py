@@ -53,7 +53,7 @@ def line(ax: Any) -> None:
             f"m = {m}", (x, y), (0, 7 if m == 3 else -15), textcoords="offset points", ha="center", fontsize=TYPE
         )
     ax.plot([0.3], [design.value], "D", color=GREY, ms=6, label="the design")
-    frame(ax, "One line above everything", "cap η on total variation", "kept")
+    frame(ax, "One line above everything", "cap η on total variation", "preserved")
     ax.set(xlim=(0, 0.75), ylim=(0, 0.32))
     beside(ax)
 

@@ -70,7 +70,7 @@ def the_line() -> None:
         at = UNIT * LINE.edges[peak]
         lower.plot([at], [row[max(peak - 1, 0) : peak + 1].max()], "v", color=COLOURS[x], ms=8)
     lower.axhline(0, color="0.4", lw=0.6)
-    finish(lower, "What a unit of mass is worth there: one peak each (▾)", "place on the line, in 42nds", "gain", None)
+    finish(lower, "Gain of a unit of mass: one peak each (▾)", "place on the line, in 42nds", "gain", None)
     save(lower, "envelope-line")
 
 
@@ -79,7 +79,7 @@ def the_exchange() -> None:
     figure = Figure(figsize=(WIDTH, 6.0), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(1.25, 1))
     edges = UNIT * LINE.edges
-    most = UNIT * MADE.most
+    most = UNIT * MADE.window_length
     fine = np.linspace(0, edges[-1], 400)
     whole = [np.concatenate([[0], np.cumsum(UNIT * row)]) for row in LINE.masses]
     for x, row in enumerate(whole):
@@ -88,7 +88,7 @@ def the_exchange() -> None:
         reach = np.interp(np.maximum(fine, peak), edges, row) - np.maximum(peak - fine, 0) - most
         upper.plot(fine, reach, ":", color=COLOURS[x], lw=1.3)
         upper.plot([peak], [np.interp(peak, edges, row)], "v", color=COLOURS[x], ms=7)
-    upper.plot([], [], ":", color="0.4", label="what each asks of C")
+    upper.plot([], [], ":", color="0.4", label="lower bounds on C")
     upper.plot(
         edges, np.concatenate([[0], np.cumsum(UNIT * MADE.common)]), color="k", lw=2.4, label="$C$, the common part"
     )
@@ -110,8 +110,8 @@ def the_windows() -> None:
     upper, lower = stacked((1, 1.15), 5.4)
     strips(upper, MADE.lines[3])
     upper.set_title("The common part erased, the columns in order again", fontsize=10.5, loc="left")
-    most = UNIT * MADE.most
-    parts = comb(MADE.starts, MADE.most)
+    most = UNIT * MADE.window_length
+    parts = comb(MADE.starts, MADE.window_length)
     for x, start in enumerate(UNIT * MADE.starts):
         floor = 1.25 * (2 - x)
         lower.bar([start], [1], [most], bottom=floor, align="edge", color=COLOURS[x], lw=0)
@@ -155,7 +155,7 @@ def the_envelope() -> None:
         ax.plot(*zip(*falls, strict=True), "--", color=COLOURS[1], lw=1.6, label="plain envelope: falls, and is wrong")
         ax.plot(*zip(*points, strict=True), "o", color="k", ms=4, label="m blocks")
         near = (points[-1][0] - 0.01, points[0][0] + 0.01) if len(points) > 2 else (0, 0.72)
-        finish(ax, title, "cap η on total variation", "kept", "lower right")
+        finish(ax, title, "cap η on total variation", "preserved", "lower right")
         ax.set_xlim(*near)
         ax.set_ylim(0.8 if len(points) > 2 else 0, 1.06 * points[top][1])
         for m, (x, y) in enumerate(points, 2):

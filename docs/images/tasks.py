@@ -19,7 +19,7 @@ from matplotlib import pyplot as plt
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "examples" / "gallery.md"
 TASK = re.compile(
-    r"^## (.+)\n\n.+\n(?:.+\n)*\n```\{testcode\}\n((?:.*\n)*?)```\n\n!\[.+\]\(images/tasks/(.+)\)", re.MULTILINE
+    r"^## (.+)\n\n.+\n(?:.+\n)*\n```\{testcode\}\n((?:.*\n)*?)```\n\n!\[.+\]\(\.\./images/tasks/(.+)\)", re.MULTILINE
 )
 WIDTH = 800
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from ldpopt.errors import InvalidInput
-from ldpopt_survey import Memoised, Plan, QuestionSpec, SurveySpec, make_plan, privatize
+from ldpopt_survey import Memoized, Plan, QuestionSpec, SurveySpec, make_plan, privatize
 from ldpopt_survey.collect.words import create_key
 
 FILES, ROWS = 25, 200_000
@@ -34,7 +34,7 @@ def run(folder: Path, output: Path) -> None:
     plan = Plan.from_json((folder / "plan.json").read_bytes())
     kind = "parquet" if "parquet" in output.name else "csv"
     try:
-        privatize(plan, folder / f"answers-{kind}", output, Memoised(folder / "key"))
+        privatize(plan, folder / f"answers-{kind}", output, Memoized(folder / "key"))
     except InvalidInput:
         if not output.exists():
             raise  # else the last run was killed after its end

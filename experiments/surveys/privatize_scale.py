@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ldpopt_survey import Memoised, Plan, QuestionSpec, SurveySpec, aggregate, make_plan, privatize
+from ldpopt_survey import Memoized, Plan, QuestionSpec, SurveySpec, aggregate, make_plan, privatize
 from ldpopt_survey.collect.runner import Threads
 from ldpopt_survey.collect.words import create_key
 
@@ -53,7 +53,7 @@ def write_answers(path: Path, rows: int) -> None:
 def run(folder: Path) -> None:
     plan = Plan.from_json((folder / "plan.json").read_bytes())
     begin = time.perf_counter()
-    tally = privatize(plan, folder / "answers.parquet", folder / "reports", Memoised(folder / "key"), Threads(2))
+    tally = privatize(plan, folder / "answers.parquet", folder / "reports", Memoized(folder / "key"), Threads(2))
     middle = time.perf_counter()
     counts = aggregate(plan, folder / "reports", runner=Threads(2))
     end = time.perf_counter()

@@ -60,7 +60,7 @@ from ldpopt_survey.server.submission import invitation_hash
 CODES = bytes([1, 0, 0, 0] * 3)
 DRAWN, USED = 20, 15
 DAY = "2026-01-31"
-databases.WAIT = postgresql._LOCK_WAIT = 1.0  # so that a refusal comes soon
+databases.LOCK_WAIT_SECONDS = postgresql._LOCK_WAIT = 1.0  # so that a refusal comes soon
 stores.MIN_MIXED_SUBMISSIONS, stores.SETTLE_INTERVAL_SECONDS = 5, 0.0
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from ldpopt.errors import InvalidInput
-from ldpopt_survey import Memoised, Plan, QuestionSpec, SurveySpec, make_plan, privatize
+from ldpopt_survey import Memoized, Plan, QuestionSpec, SurveySpec, make_plan, privatize
 from ldpopt_survey.collect.words import create_key
 
 Frame = pd.DataFrame
@@ -116,11 +116,11 @@ def memoised(rng: Rng, folder: Path) -> str:
     create_key(folder / "key")
     create_key(folder / "other")
     for name in ("a.csv", "b.csv"):
-        privatize(plan, folder / "in.csv", folder / name, Memoised(folder / "key"), ledger=folder / "ledger")
+        privatize(plan, folder / "in.csv", folder / name, Memoized(folder / "key"), ledger=folder / "ledger")
     if (folder / "a.csv").read_bytes() != (folder / "b.csv").read_bytes():
         return "A RETRY DIFFERS"
     try:
-        privatize(plan, folder / "in.csv", folder / "c.csv", Memoised(folder / "other"), ledger=folder / "ledger")
+        privatize(plan, folder / "in.csv", folder / "c.csv", Memoized(folder / "other"), ledger=folder / "ledger")
     except InvalidInput:
         return "repeated, and refused under another key"
     return "UNNOTICED"

@@ -48,7 +48,7 @@ import numpy as np
 import pandas as pd
 
 from ldpopt.errors import LdpoptError
-from ldpopt_survey import Memoised, QuestionSpec, SurveySpec, make_plan, privatize
+from ldpopt_survey import Memoized, QuestionSpec, SurveySpec, make_plan, privatize
 from ldpopt_survey.collect import answers
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.server import Submission, database, draw_invitations
@@ -253,7 +253,7 @@ def changed(times: int) -> Counter[str]:
                     CHANGES[what](sorted(raw.iterdir())[which])
 
             try:
-                privatize(plan, raw, folder / "r.csv", Memoised(folder / "key"), progress=change)
+                privatize(plan, raw, folder / "r.csv", Memoized(folder / "key"), progress=change)
                 counts[f"WRONG: {what}, {ending}: published"] += 1
             except (LdpoptError, OSError):
                 there = [path.name for path in folder.iterdir() if path.name.startswith("r.csv")]
@@ -273,7 +273,7 @@ def disk(times: int) -> Counter[str]:
             if subprocess.run(mount, check=False, stderr=subprocess.DEVNULL).returncode:
                 return Counter({"skipped: a file system in memory cannot be made": 1})
             try:
-                output, key = small / ("r.csv", "r")[number % 2], Memoised(folder / "key")
+                output, key = small / ("r.csv", "r")[number % 2], Memoized(folder / "key")
                 try:
                     privatize(plan, raw, output, key)
                     counts["there was room"] += 1
@@ -308,7 +308,7 @@ def dask(times: int) -> Counter[str]:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             plan, raw = _small_run(folder, "parquet", files=12)
-            key = Memoised(folder / "key")
+            key = Memoized(folder / "key")
             privatize(plan, raw, folder / "alone.csv", key)
             with (
                 distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,

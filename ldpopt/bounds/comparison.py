@@ -125,7 +125,7 @@ class Comparison(Rows[BoundRow], Pictured):
         """The compared (epsilon, eta), in the order asked; all eta from tanh(epsilon/2) on are one."""
         return list(dict.fromkeys((row.epsilon, row.eta) for row in self.rows))
 
-    def at(self, epsilon: float, eta: float) -> tuple[BoundRow, ...]:
+    def rows_at(self, epsilon: float, eta: float) -> tuple[BoundRow, ...]:
         """Return the rows at these constraints; any eta from tanh(epsilon/2) on has the same rows."""
         eta = min(eta, math.tanh(epsilon / 2))
         return tuple(row for row in self.rows if (row.epsilon, row.eta) == (epsilon, eta))
@@ -183,7 +183,7 @@ class Comparison(Rows[BoundRow], Pictured):
         lines.append(f"{'epsilon':>9}{'eta':>11}{'optimum':>12}  {'bound':>12}  {'mechanism':>13}")
         printed_limits = self.limits[:SHOWN_LIMITS]
         for limits in self.limits:
-            block = self.at(*limits)
+            block = self.rows_at(*limits)
             tightest = [next((row for row in block if row.above is is_upper), None) for is_upper in (True, False)]
             for row in block:
                 tables[not row.above].setdefault(row.reference, []).append(row)
@@ -191,11 +191,11 @@ class Comparison(Rows[BoundRow], Pictured):
                 is_leader = leader is not None and math.isclose(row.value, leader.value, rel_tol=CERTIFIED_GAP)
                 best[row.reference] = best.get(row.reference, 0) + is_leader
             if limits in printed_limits:
-                binding = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
+                mark = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
                 looseness_texts = ["" if row is None else row._ratio_text for row in tightest]
                 optimum = f"{block[0].optimum:>11.5g}{' ' if block[0].certified else '*'}"
                 ends = f"{ceil_digits(limits[0], 4):>9}{ceil_digits(limits[1], 4):>10}"
-                lines.append(f"{ends}{binding}{optimum}  {looseness_texts[0]:>12}  {looseness_texts[1]:>13}")
+                lines.append(f"{ends}{mark}{optimum}  {looseness_texts[0]:>12}  {looseness_texts[1]:>13}")
         if len(self.limits) > len(printed_limits):
             lines.append(f"... {len(self.limits) - len(printed_limits)} more limits")
         lines.append("+ and every larger eta" + ("" if all(r.certified for r in self.rows) else "; * not certified"))
@@ -231,8 +231,8 @@ def _short(key: str) -> str:
     """A line of the legend: authors, title and year."""
     paper = REFERENCES[key]
     names = [name.split()[-1] for name in paper.authors.split(", ")]
-    who = ", ".join(names) if len(names) <= 3 else f"{names[0]} and others"
-    return f"[{key}] {who}: {paper.title} ({paper.year})"
+    authors = ", ".join(names) if len(names) <= 3 else f"{names[0]} and others"
+    return f"[{key}] {authors}: {paper.title} ({paper.year})"
 
 
 @overload
@@ -256,22 +256,36 @@ def compare(
 ) -> Comparison:
     """Compute the exact optimum and every published bound, over (epsilon, eta) or divergences.
 
-    A question is a `Divergence` of two finite populations; its f may be custom. The rows are, at every (epsilon, eta),
-    its optimum, the textbook mechanisms, erased until they are eta-TV, and every bound that applies. With p0 and p1,
-    distributions of shape (k,), the rows are the bounds at one (epsilon, eta), for every divergence that has one.
-
-    - `epsilon`, `epsilons` : nats.
-    - `eta`, `etas` : limits on the total variation, in [0, 1], or None for no limit. A value above tanh(epsilon/2) adds
-      no constraint [GI, Prop 2], and all such values share one block.
-    - `unit` : "nats" or "bits", of divergences with a logarithm and their bounds (epsilon is in nats); `InvalidInput`
-      for bits of a question without one.
-    - `time_limit` : in seconds, for all optima together.
-    - `progress` : as for `optimal_channel`.
+    For a question, the rows at every (epsilon, eta) are its optimum, the textbook mechanisms, erased until they are
+    eta-TV, and every bound that applies. For two distributions, the rows are the bounds at one (epsilon, eta), for
+    every divergence that has one.
 
     Bounds that use only epsilon or only eta are compared with the optimum under both limits, which they bound, too. The
-    optima are designed one after another, in less than a second each for k up to a few hundred. Raises `InvalidInput`
-    for values out of range.
+    optima are designed one after another, in less than a second each for k up to a few hundred.
 
+    Parameters
+    ----------
+    questions : A `Divergence` of two finite populations, whose f may be custom, or p0 and p1, arrays (k,). The limits
+        may follow in the order epsilon, eta.
+    epsilon, epsilons : In nats, by name.
+    eta, etas : Limits on the total variation by name, in [0, 1], or None for no limit. All values
+        above tanh(epsilon/2) add no constraint [GI, Prop 2]; they share one block.
+    unit : "nats" or "bits", of divergences with a logarithm and their bounds; epsilon is always in nats.
+    time_limit : In seconds, for all optima together.
+    progress : As for `optimal_channel`.
+
+    Returns
+    -------
+    Comparison
+        The rows, each with a bound and the optimum.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range, or the unit is bits and the question has no logarithm.
+
+    Examples
+    --------
     >>> table = compare([0.9, 0.1], [0.4, 0.6], 1.0, 0.3)
     >>> loosest = max(table, key=lambda row: row.looseness)
     >>> loosest.divergence, loosest.reference, round(loosest.looseness, 2)
@@ -320,8 +334,8 @@ def _compared(
     rows: list[BoundRow] = []
     designs: list[Design] = []
     pure: dict[tuple[Divergence, float], tuple[float, list[Kept]]] = {}
-    capped = [(question, epsilon, min(eta, math.tanh(epsilon / 2))) for question, epsilon, eta in grid]
-    points = list(dict.fromkeys(capped))
+    capped_points = [(question, epsilon, min(eta, math.tanh(epsilon / 2))) for question, epsilon, eta in grid]
+    points = list(dict.fromkeys(capped_points))
     for number, (question, epsilon, eta) in enumerate(points):
         turn, limits = deadline.turn(number, len(points)), limits_of(epsilon, eta)
         designs.append(optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
@@ -333,12 +347,15 @@ def _compared(
             pure[question, epsilon] = pure_design.value, list(textbook(question, epsilon)) if mechanisms else []
         value, mechanism_values = pure[question, epsilon]
         bounds = list(published_bounds(question, epsilon, eta if binds else 1.0, value))
-        for name, those in groupby(mechanism_values, lambda mechanism_value: mechanism_value.name):
+        for name, values_of_name in groupby(mechanism_values, lambda mechanism_value: mechanism_value.name):
             bounds.append(
                 (
                     name,
                     False,
-                    max(mechanism_value.under(eta) if binds else mechanism_value.value for mechanism_value in those),
+                    max(
+                        mechanism_value.under(eta) if binds else mechanism_value.value
+                        for mechanism_value in values_of_name
+                    ),
                 )
             )
         bounds.sort(key=lambda bound: (not bound[1], bound[2] if bound[1] else -bound[2]))
@@ -378,14 +395,27 @@ def _share_of(value: float, share: float) -> float:
 def published_bounds(utility: Divergence, epsilon: float, eta: float, pure: float) -> Iterator[tuple[str, bool, float]]:
     """Evaluate every published bound on the optimum of `utility` at one (epsilon, eta).
 
-    - `utility` : a finite `Divergence`.
-    - `epsilon` : in nats.
-    - `eta` : in [0, 1]; above tanh(epsilon/2) it adds no constraint [GI, Prop 2].
-    - `pure` : the optimum under epsilon alone, which implies [GI, Thm 8].
+    No channel is designed. `compare` shows the bounds with the optimum.
 
-    No channel is designed. Yields (reference, True where the bound lies above the optimum, value). `compare` shows them
-    with the optimum. Raises `InvalidInput` for values out of range.
+    Parameters
+    ----------
+    utility : A finite `Divergence`.
+    epsilon : In nats.
+    eta : In [0, 1]; above tanh(epsilon/2) it adds no constraint [GI, Prop 2].
+    pure : The optimum under epsilon alone, which implies [GI, Thm 8].
 
+    Yields
+    ------
+    tuple[str, bool, float]
+        The reference, True where the bound lies above the optimum, and its value.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> from ldpopt.divergences import TOTAL_VARIATION
     >>> question = Divergence(TOTAL_VARIATION, [0.9, 0.1], [0.4, 0.6])
     >>> for source, above, value in published_bounds(question, 1.0, 0.3, pure=0.2311):

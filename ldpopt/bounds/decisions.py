@@ -87,17 +87,31 @@ def chernoff(
     tolerance: float = 1e-4,
     time_limit: float | None = None,
 ) -> Exponent:
-    """Bound the best Chernoff exponent C: the larger error falls like exp(-n C) [Chernoff; SPR].
+    """Bound the best Chernoff exponent C: the larger error falls like exp(-n C).
 
-    - `p0`, `p1` : distributions of the answers, shape (k,).
-    - `epsilon` : nats.
-    - `eta` : cap on the total variation, in [0, 1].
-    - `tolerance` : of upper over lower, relative.
-    - `time_limit` : in seconds; the bounds reached by then are returned.
+    See [Chernoff; SPR]. C is the maximum over s of -log(1 - OPT_s). For a fixed channel this is concave in s and zero
+    at 0 and 1. So between orders a < b with bounds A and B it is at most min(s A / a, (1 - s) B / (1 - b)).
 
-    It is the maximum over s of -log(1 - OPT_s). For a fixed channel this is concave in s and zero at 0 and 1. So
-    between orders a < b with bounds A and B it is at most min(s A / a, (1 - s) B / (1 - b)).
+    Parameters
+    ----------
+    p0, p1 : Arrays (k,), the two distributions of the answer.
+    epsilon : In nats.
+    eta : Cap on the total variation, in [0, 1]; None for no cap.
+    tolerance : Of upper over lower, relative.
+    time_limit : In seconds; the bounds reached by then are returned.
 
+    Returns
+    -------
+    Exponent
+        Lower and upper bounds on C, in nats for each respondent, and the order s of the lower one.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> exponent = chernoff([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 2.0, 0.5, tolerance=0.01)
     >>> round(exponent.lower, 6), round(exponent.order, 6)
     (0.068274, 0.5)
@@ -122,14 +136,28 @@ def chernoff(
 def stein(p0: Any, p1: Any, epsilon: float, eta: float | None = None, *, time_limit: float | None = None) -> Exponent:
     """Bound the best Stein exponent E: with one error fixed, the other falls like exp(-n E).
 
-    - `p0`, `p1` : distributions of the answers, shape (k,); the error under p0 is fixed at any level.
-    - `epsilon` : nats.
-    - `eta` : cap on the total variation, in [0, 1].
-    - `time_limit` : in seconds.
-
     It is the largest KL divergence of the distributions of reports [KOV14, section 1]. By the chain rule no interactive
     protocol has a larger one.
 
+    Parameters
+    ----------
+    p0, p1 : Arrays (k,), the two distributions of the answer; the error under p0 is fixed at any level.
+    epsilon : In nats.
+    eta : Cap on the total variation, in [0, 1]; None for no cap.
+    time_limit : In seconds.
+
+    Returns
+    -------
+    Exponent
+        Lower and upper bounds on E, in nats for each respondent.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> round(stein([0.9, 0.1], [0.4, 0.6], 1.0).lower, 6)
     0.108541
     """
@@ -142,21 +170,36 @@ def respondents_to_decide(
 ) -> Decision:
     """Bound the number of respondents for a decision with errors alpha and beta.
 
-    - `p0`, `p1` : distributions of the answers, shape (k,).
-    - `alpha`, `beta` : the largest errors under p0 and p1, in (0, 1).
-    - `epsilon` : nats.
-    - `eta` : cap on the total variation, in [0, 1].
+    For every s, each protocol, interactive or not, needs n respondents [Chernoff; SPR], where n is at least
 
-    For every s, each protocol, interactive or not, needs n >= log((1-alpha)^s beta^(1-s) + alpha^s (1-beta)^(1-s)) /
-    log(1 - OPT_s) respondents [Chernoff; SPR]. Consider also the pair of distributions with the largest hockey-stick
-    divergences of all channels. It dominates every report, and n such pairs dominate every n reports [KOV15]; so no
-    protocol needs fewer reports than this pair.
+        log((1-alpha)^s beta^(1-s) + alpha^s (1-beta)^(1-s)) / log(1 - OPT_s).
+
+    Consider also the pair of distributions with the largest hockey-stick divergences of all channels. It dominates
+    every report, and n such pairs dominate every n reports [KOV15]; so no protocol needs fewer reports than this pair.
 
     With the channel of OPT_s a likelihood ratio test succeeds with n >= log(alpha^s beta^(1-s)) / log(1 - OPT_s). It
-    also succeeds with the n where the distribution of the (rounded) log-likelihood ratio shows it. Raises
-    `InvalidInput` if no report distinguishes the populations under the constraints, and for disjoint populations; there
-    `mechanisms.binary` is best.
+    also succeeds with the n where the distribution of the (rounded) log-likelihood ratio shows it.
 
+    Parameters
+    ----------
+    p0, p1 : Arrays (k,), the two distributions of the answer.
+    alpha, beta : The largest errors under p0 and p1, in (0, 1).
+    epsilon : In nats.
+    eta : Cap on the total variation, in [0, 1]; None for no cap.
+
+    Returns
+    -------
+    Decision
+        Lower and upper bounds on the number of respondents.
+
+    Raises
+    ------
+    InvalidInput
+        If no report distinguishes the populations under the constraints, and for disjoint populations; there
+        `mechanisms.binary` is best.
+
+    Examples
+    --------
     >>> respondents_to_decide([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 0.05, 0.2, 2.0, 0.5).lower
     12
     """
@@ -199,8 +242,8 @@ def _fewest(holds: Callable[[int], bool], low: int, high: int) -> int:
 def _test(design: Design, p0: Any, p1: Any, alpha: float, beta: float) -> Callable[[int], bool]:
     """The predicate: the test by the log-likelihood ratio of n reports, rounded to a lattice, has these errors."""
     m0, m1 = design.channel.push(p0), design.channel.push(p1)
-    used = (m0 > 0) | (m1 > 0)
-    m0, m1 = m0[used], m1[used]
+    has_mass = (m0 > 0) | (m1 > 0)
+    m0, m1 = m0[has_mass], m1[has_mass]
     if not (m0 > 0).all() or not (m1 > 0).all():
         return lambda n: False
     ratios = np.log(m1 / m0)
@@ -243,10 +286,10 @@ def _possible(p0: Any, p1: Any, limits: Sequence[Constraint], alpha: float, beta
     pair = FinitePair.through(points, np.append(np.minimum.accumulate(np.minimum(hockey_sticks, 1.0)), 0.0))
 
     def possible(n: int) -> bool:
-        composed = ComposedPair.of([(pair, n)])
+        pair_of_reports = ComposedPair.from_pairs([(pair, n)])
         for error, other in ((alpha, beta), (beta, alpha)):
             for e in np.linspace(0.0, -math.log(error), _CURVE_POINTS):
-                if composed.delta_at(float(e)) < (1 - other - math.exp(e) * error) * (1 - 1e-12):
+                if pair_of_reports.delta_at(float(e)) < (1 - other - math.exp(e) * error) * (1 - 1e-12):
                     return False
         return True
 
@@ -284,10 +327,10 @@ def _peaks(orders: list[float], rates: list[float]) -> list[tuple[float, float]]
     """The bound between neighbors and its order; beyond the first and last, the bound is at the ends."""
     peaks = [(rates[0] / (1 - orders[0]), orders[0] / 2), (rates[-1] / orders[-1], (1 + orders[-1]) / 2)]
     for a, b, low, high in zip(orders, orders[1:], rates, rates[1:], strict=False):
-        rising, falling = low / a, high / (1 - b)
-        total = rising + falling
-        s = min(max(falling / total, a), b) if total > 0 else (a + b) / 2
-        bound = min(s * rising, (1 - s) * falling)
+        rising_slope, falling_slope = low / a, high / (1 - b)
+        total = rising_slope + falling_slope
+        s = min(max(falling_slope / total, a), b) if total > 0 else (a + b) / 2
+        bound = min(s * rising_slope, (1 - s) * falling_slope)
         margin = (b - a) / 10
         peaks.append((bound, min(max(s, a + margin), b - margin)))
     return peaks

@@ -85,17 +85,31 @@ def chernoff_of_several(
 ) -> SeveralExponent:
     """Bound the best Chernoff exponent of a decision between several populations [Chernoff].
 
-    - `hypotheses` : 2 or more distributions of the answers, shape (M, k).
-    - `epsilon` : nats.
-    - `eta` : cap on the total variation, in [0, 1].
-    - `tolerance` : of upper over lower, relative.
-    - `time_limit` : in seconds; the bounds reached by then are returned.
-
     The exponent is that of the two hypotheses that are hardest to distinguish. Up to 10 answers it is enclosed to the
     tolerance, by branch and bound over the orders of the pairs: three or four hypotheses take less than a second.
     Beyond, the two bounds differ by a factor of about kappa: 1.007, 1.03, 1.06 at epsilon = 1, 2, 3. Every respondent
     uses one channel, fixed in advance.
 
+    Parameters
+    ----------
+    hypotheses : Array (M, k), M >= 2 distributions of the answer.
+    epsilon : In nats.
+    eta : Cap on the total variation, in [0, 1]; None for no cap.
+    tolerance : Of upper over lower, relative.
+    time_limit : In seconds; the bounds reached by then are returned.
+
+    Returns
+    -------
+    SeveralExponent
+        Lower and upper bounds on the exponent, in nats for each respondent.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> exponent = chernoff_of_several([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]], 1.0)
     >>> round(exponent.lower, 5), round(exponent.upper, 5)
     (0.04557, 0.04557)
@@ -215,10 +229,10 @@ def _solve_box(columns: _Columns, box: Sequence[tuple[float, float]], wherever: 
     # Limits: v below every bound, slopes of the right sign, the cap.
     limits = [np.hstack([-gains, np.zeros((2 * pairs, 1)), 1 / scale_floor[:, None]])]
     limits += [] if wherever else [np.hstack([-falls, np.zeros((2 * pairs, 2))])]
-    capped = columns.eta < 1
-    limits += [np.hstack([columns.separations.T, np.zeros((columns.separations.shape[1], 2))])] if capped else []
+    has_cap = columns.eta < 1
+    limits += [np.hstack([columns.separations.T, np.zeros((columns.separations.shape[1], 2))])] if has_cap else []
     limit_bounds = np.concatenate([np.zeros(len(block)) for block in limits])
-    if capped:
+    if has_cap:
         limit_bounds[-len(limits[-1]) :] = columns.eta * unit
     rows = np.zeros((k, n + 2))
     rows[0, :n] = (columns.sets[:, 0] + (unit - 1)) / unit
@@ -251,17 +265,17 @@ def _proved(
     """
     if not mix.sum() > 0:
         return math.inf
-    worth = FLOAT.of(mix) @ worths
+    column_values = FLOAT.of(mix) @ worths
     if signs.size:
-        worth = worth + FLOAT.of(signs) @ turns
-    worth = worth / FLOAT.of(mix).sum()
+        column_values = column_values + FLOAT.of(signs) @ turns
+    column_values = column_values / FLOAT.of(mix).sum()
     total = FLOAT.of(prices[0])
     price = (columns.share + columns.sets[:, 0]) * total
     price = price + (columns.sets[:, 1:] - columns.sets[:, :1]) @ FLOAT.of(prices[1:])
     if caps.size:
         price, total = price + columns.separations @ FLOAT.of(caps), total + FLOAT.of(caps).sum() * columns.eta
     k = columns.sets.shape[1]
-    deficits = (worth - price) / (columns.share * k + columns.sets.sum(axis=1))
+    deficits = (column_values - price) / (columns.share * k + columns.sets.sum(axis=1))
     free = -FLOAT.of(prices[0]) / k  # erasure is worth nothing
     shortfall = deficits.max().maximum(free).positive()
     bound = float((total + shortfall * k).upper)
@@ -282,18 +296,18 @@ def _by_boxes(
     upper_limit = upper = half.bound * _kappa(epsilon) * (1 + 1e-15)
     best, value = _polished(columns, half.weights)
     boxes: list[tuple[float, int, Box]] = [(-math.inf, 0, tuple(columns.range(pair) for pair in pairs))]
-    closed, counter = 0.0, itertools.count(1)
+    closed_bound, counter = 0.0, itertools.count(1)
     for _ in deadline.rounds(range(_MAX_BOXES)):
         _, _, box = heapq.heappop(boxes)
         solution = _solve_box(columns, box)
         if float(columns.reached(solution.weights)[0].min()) > value:
             best, value = _polished(columns, solution.weights)
         if solution.bound <= value * (1 + slack / 2):
-            closed = max(closed, solution.bound)
+            closed_bound = max(closed_bound, solution.bound)
         else:
             for half_box in _halves(columns, box, solution):
                 heapq.heappush(boxes, (-solution.bound, next(counter), half_box))
-        upper = min(upper_limit, max(closed, -boxes[0][0] if boxes else 0.0))
+        upper = min(upper_limit, max(closed_bound, -boxes[0][0] if boxes else 0.0))
         if not boxes or upper <= value * (1 + slack / 2):
             break
     return _as_channel(columns, best, epsilon, eta), upper
@@ -329,14 +343,14 @@ def _halves(columns: _Columns, box: Box, solution: _Solved) -> tuple[Box, Box]:
 
 def _as_channel(columns: _Columns, weights: Array, epsilon: float, eta: float) -> Channel:
     """The channel of the columns with these weights, erased as little as makes it private after rounding."""
-    used = weights > 1e-12 * float(weights.max())
-    sets, share = columns.sets[used], 1 / math.expm1(toward_privacy(epsilon))
-    matrix = (sets + share).T * weights[used]
+    is_used = weights > 1e-12 * float(weights.max())
+    sets, share = columns.sets[is_used], 1 / math.expm1(toward_privacy(epsilon))
+    matrix = (sets + share).T * weights[is_used]
     matrix /= max(float(matrix.sum(axis=1).max()), 1.0)
     erasure = 1e-9
     while True:
-        erased = matrix * (1 - erasure)
-        channel = Channel(np.hstack([erased, 1 - erased.sum(axis=1, keepdims=True)]))
+        erased_matrix = matrix * (1 - erasure)
+        channel = Channel(np.hstack([erased_matrix, 1 - erased_matrix.sum(axis=1, keepdims=True)]))
         if local_dp(channel).value <= epsilon and total_variation(channel).value <= eta:
             return channel
         if erasure >= 1:
@@ -396,8 +410,10 @@ def _information(part: Divergence, channel: Channel) -> float:
     """The Chernoff information that a channel leaves of two hypotheses, from below: any order s gives a bound."""
 
     def rate(s: float) -> float:
-        enclosed = Divergence(alpha_divergence(s), part.p0, part.p1).enclosed_value(channel, FLOAT) * FLOAT.of(s)
-        information = float(np.asarray((enclosed * (1 - FLOAT.of(s))).lower))
+        enclosed_divergence = Divergence(alpha_divergence(s), part.p0, part.p1).enclosed_value(
+            channel, FLOAT
+        ) * FLOAT.of(s)
+        information = float(np.asarray((enclosed_divergence * (1 - FLOAT.of(s))).lower))
         return -math.log1p(-information) if 0 < information < 1 else (0.0 if information <= 0 else math.inf)
 
     best = minimize_scalar(lambda s: -rate(float(s)), bounds=(0.02, 0.98), method="bounded", options={"xatol": 1e-5})

@@ -6,11 +6,11 @@ point of the group ``ldpopt.commands``.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import warnings
-from typing import Any
+
+from ldpopt.extras import offering
 
 _HOMES = {
     "ldpopt.cli.outputs": (
@@ -21,9 +21,6 @@ _HOMES = {
     "ldpopt.cli.program": ("app",),
     "ldpopt.cli.streams": ("FOLDER", "refuse_stream"),
 }  # fmt: skip
-_MODULES = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = ["main", *_MODULES]
 
 
 def main() -> int:
@@ -51,12 +48,5 @@ def main() -> int:
         return 1
 
 
-def __getattr__(name: str) -> Any:
-    """A name when it is first used: `main` sets the number of threads before anything loads."""
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+# `main` sets the number of threads before the modules of the other names load.
+__all__, __getattr__, __dir__ = offering(__name__, _HOMES, (main,))

@@ -79,8 +79,8 @@ def design(
         _as_json(optimal, paths)
     else:
         _as_text(optimal, people.names, paths, save_design)
-        if once := seen_once(people):
-            labels = ", ".join(map(str, once[:8])) + (", ..." if len(once) > 8 else "")
+        if unique_people := seen_once(people):
+            labels = ", ".join(map(str, unique_people[:8])) + (", ..." if len(unique_people) > 8 else "")
             say(f"\nSeen once in the file: {labels}. Is it an error, or does it identify a person?")
 
 
@@ -101,14 +101,14 @@ class Limited(Command):
         from ldpopt.design import constraints
         from ldpopt.design.registry import command_options
 
-        needed = {
+        options = {
             name: entries
             for name, entries in command_options(constraints).items()
             if name not in {parameter.name for parameter in self.params}
         }
-        lines = (f"{name}: --{name} {_units(entries)} | {entries[-1].help}" for name, entries in needed.items())
+        lines = (f"{name}: --{name} {_units(entries)} | {entries[-1].help}" for name, entries in options.items())
         types: dict[str, Any] = {
-            name: int | None if entries[-1].type is int else str for name, entries in needed.items()
+            name: int | None if entries[-1].type is int else str for name, entries in options.items()
         }
         return declared("\n".join(["# Other limits", *lines]), types)
 
@@ -182,8 +182,8 @@ def _as_text(design: Design, names: tuple[str, str], paths: list[Path], proof: P
         else ""
     )
     say(f"{utility_name(design.utility)} kept: {design.value:.6g}{share}")
-    proved = "" if design.certificate is None else f"{verdict(design)} ({design.certificate.argument})"
-    say(f"At most {ceil_digits(design.upper_bound)} is possible: {proved}" if proved else "")
+    proof_text = "" if design.certificate is None else f"{verdict(design)} ({design.certificate.argument})"
+    say(f"At most {ceil_digits(design.upper_bound)} is possible: {proof_text}" if proof_text else "")
     say(*([f"Note: {design.note}."] if design.note else []), "")
     say(*(f"{guarantee}{promise(guarantee)}" for guarantee in design.guarantees), "")
     for label, likely, evidence in reports_in_words(design.channel, design.utility.p0, design.utility.p1, names):
@@ -320,8 +320,8 @@ def verify(file: Path, exact: bool = False, budget: float = 1.0, json: bool = Fa
         print(strict.json_text(claims), end="") if json else say(*verification.unchecked)
     elif not isinstance(design, Design):
         if json:
-            recomputed = {"bound": _json_number(verification.bound)}
-            print(strict.json_text(claims | {"least": design.least, "recomputed": recomputed}), end="")
+            recomputed_values = {"bound": _json_number(verification.bound)}
+            print(strict.json_text(claims | {"least": design.least, "recomputed": recomputed_values}), end="")
         else:
             say(design.sentence, *(f"- {line}" for line in verification.reasons), f"Computed in {ARITHMETIC[exact]}.")
     elif json:

@@ -55,9 +55,11 @@ def say(*lines: Any) -> None:
     if MESSAGES.quiet:
         return
     stream = sys.stderr if MESSAGES.aside else sys.stdout
-    printed = [text for text in lines if not (MESSAGES.aside and isinstance(text, str) and text.startswith("wrote "))]
-    if not stream.isatty() and all(isinstance(text, str) for text in printed):
-        stream.writelines(f"{visible(text)}\n" for text in printed)  # without Rich, which takes long to load
+    printed_lines = [
+        text for text in lines if not (MESSAGES.aside and isinstance(text, str) and text.startswith("wrote "))
+    ]
+    if not stream.isatty() and all(isinstance(text, str) for text in printed_lines):
+        stream.writelines(f"{visible(text)}\n" for text in printed_lines)  # without Rich, which takes long to load
         return
     from rich.console import Console
     from rich.segment import Segment, Segments
@@ -65,7 +67,7 @@ def say(*lines: Any) -> None:
     console = Console(highlight=False, stderr=MESSAGES.aside)
     width = None if console.is_terminal else max(console.width, 160)
     printer = Console(highlight=False, stderr=MESSAGES.aside, width=width)
-    for text in printed:
+    for text in printed_lines:
         if isinstance(text, str):
             printer.print(visible(text), markup=False)
         else:
@@ -118,13 +120,13 @@ def kind_of(path: Path) -> str:
 def write_all(files: Mapping[Path, bytes], force: bool) -> None:
     """Write every file whole. If one of them cannot be written, the new files before it are removed."""
     new = [path for path in files if not os.path.lexists(path)]
-    written: list[Path] = []
+    written_paths: list[Path] = []
     try:
         for path, data in files.items():
             write_bytes_atomically(path, data, force)
-            written.append(path)
+            written_paths.append(path)
     except BaseException:
-        for path in written:
+        for path in written_paths:
             if path in new:
                 path.unlink(missing_ok=True)
         raise
@@ -198,10 +200,10 @@ class _Reported:
         except BrokenPipeError:
             raise  # the reader of the output went away, which `ldpopt.cli.main` handles
         except Exception as error:
-            reported = _line_and_code(error)
-            if reported is None:
+            line_and_code = _line_and_code(error)
+            if line_and_code is None:
                 raise
-            message, code = reported
+            message, code = line_and_code
             if message:
                 print(f"ldpopt: error: {visible(' '.join(message.split()))}", file=sys.stderr, flush=True)
         code = code if isinstance(code, int) else 0

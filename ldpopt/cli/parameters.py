@@ -35,7 +35,7 @@ def _declared(text: str) -> dict[str, Any]:
     Without a flag it declares an argument. An indented line continues the one above; ``# Words`` heads a part of the
     help. The range of a number and the default that is shown instead of the parameter's own may be left out.
     """
-    declared, panel = {}, None
+    declarations, panel = {}, None
     for line in re.sub(r"\n +", " ", inspect.cleandoc(text)).splitlines():
         if line.startswith("# "):
             panel = line[2:]
@@ -49,8 +49,8 @@ def _declared(text: str) -> dict[str, Any]:
         if flags:
             shared |= {"rich_help_panel": panel, "show_default": parts["default"] or True}
         info = typer.Option(*flags, **shared) if flags else typer.Argument(show_default=False, **shared)
-        declared[parts["name"]] = info
-    return declared
+        declarations[parts["name"]] = info
+    return declarations
 
 
 _SHARED = _declared("""
@@ -75,12 +75,12 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
     The lines are those of `_declared`. A command whose parameter is a group takes the fields of the group: its
     arguments where the group stands, its options after the command's own.
     """
-    declared = _SHARED | _declared(text)
+    declarations = _SHARED | _declared(text)
 
     def declare(target: Any) -> Any:
         if isinstance(target, type):
             hints = inspect.get_annotations(target, eval_str=True)
-            target.__annotations__ = {name: Annotated[hint, declared[name]] for name, hint in hints.items()}
+            target.__annotations__ = {name: Annotated[hint, declarations[name]] for name, hint in hints.items()}
             return target
         groups: dict[str, tuple[type, list[str]]] = {}
         own_parameters: list[inspect.Parameter] = []
@@ -91,7 +91,7 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
                 own_parameters.append(parameter)
                 continue
             if not (isinstance(group, type) and is_dataclass(group)):
-                own_parameters.append(parameter.replace(annotation=Annotated[group, declared[parameter.name]]))
+                own_parameters.append(parameter.replace(annotation=Annotated[group, declarations[parameter.name]]))
                 continue
             hints = get_type_hints(group, include_extras=True)
             flags = [flag.replace(annotation=hints[flag.name]) for flag in inspect.signature(group).parameters.values()]
@@ -106,10 +106,10 @@ def options(text: str = "") -> Callable[[Declarable], Declarable]:
                 _refuse_nan(name, value)
                 _refuse_nameless(name, value)
             with standard_streams(arguments, defaults) as values:
-                grouped = {
+                option_groups = {
                     name: group(**{flag: values.pop(flag) for flag in flags}) for name, (group, flags) in groups.items()
                 }
-                target(**values, **grouped)
+                target(**values, **option_groups)
 
         parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own_parameters, *late)]
         defaults = {parameter.name: parameter.default for parameter in parameters}
@@ -198,7 +198,7 @@ class FileFlags:
         try:
             return read_pair(self.file, pair, counts=self.counts)
         except InvalidInput as error:
-            raise InvalidInput(_in_options(str(error), named=pair is not None)) from None
+            raise InvalidInput(_in_options(str(error), has_name=pair is not None)) from None
 
 
 @options("""
@@ -245,11 +245,11 @@ def seconds(text: str) -> float | None:
     return checked(number(text, "--time-limit")) if text else None
 
 
-def _in_options(message: str, named: bool) -> str:
+def _in_options(message: str, has_name: bool) -> str:
     """The error message of a table of two populations, with the option that may help."""
-    if ": expected a number, got text" in message and not named:
+    if ": expected a number, got text" in message and not has_name:
         return f"{message} (for a line per respondent give --answer and --group)"
-    if ": expected a column 'p0', got" in message and not named:
+    if ": expected a column 'p0', got" in message and not has_name:
         return f"{message} (--columns NAME,NAME says which two)"
     return message.replace("(divide counts by their sum)", "(--counts divides counts by their sum)")
 

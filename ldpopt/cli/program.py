@@ -30,23 +30,23 @@ def demo(out: Path | None = None, force: bool = False) -> None:
     with progress("designing", 1) as _:
         from ldpopt.demo import run, steps
     with progress("designing and proving", steps()) as step:
-        answered, files = run(step)
+        answers, files = run(step)
     write_folder(folder, files, force)
-    say(*map(_summary, answered), f"{len(files)} files in {folder}; start with {folder / 'report.html'}")
+    say(*map(_summary, answers), f"{len(files)} files in {folder}; start with {folder / 'report.html'}")
 
 
-def _summary(answered: Answered) -> Table:
+def _summary(answer: Answered) -> Table:
     from rich.table import Table
 
     from ldpopt.numbers.rounding import ceil_digits
     from ldpopt.words import verdict
 
-    title = f"{answered.title}: {answered.names[0]} against {answered.names[1]}, {len(answered.utility.p0)} answers"
+    title = f"{answer.title}: {answer.names[0]} against {answer.names[1]}, {len(answer.utility.p0)} answers"
     table = Table(title=title, title_justify="left")
     for name in ("ε", "cap η", "kept (nats)"):
         table.add_column(name, justify="right")
     table.add_column("verdict")
-    for (epsilon, eta), optimum in answered.designs.items():
+    for (epsilon, eta), optimum in answer.designs.items():
         cap = "none" if eta is None else ceil_digits(eta)
         table.add_row(ceil_digits(epsilon), cap, f"{optimum.value:.4g}", verdict(optimum))
     return table

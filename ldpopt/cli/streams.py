@@ -68,22 +68,22 @@ def standard_streams(arguments: dict[str, Any], defaults: dict[str, Any]) -> Ite
     if len(outputs) > 1 or len(inputs) > 1 or (outputs and arguments.get("json")):
         raise InvalidInput("-: expected one input and one output on the standard streams, got several")
     with TemporaryDirectory(prefix="ldpopt-") as folder:
-        replaced = dict(arguments)
+        replaced_arguments = dict(arguments)
         for name in inputs:
             path, value = _read(Path(folder)), arguments[name]
             single = not isinstance(value, list)
             files = [type(option)(path) if _is_dash(option) else option for option in ([value] if single else value)]
-            replaced[name] = files[0] if single else files
+            replaced_arguments[name] = files[0] if single else files
         for name in outputs:
-            replaced[name] = _output(Path(folder), name, arguments, defaults[name])
+            replaced_arguments[name] = _output(Path(folder), name, arguments, defaults[name])
         MESSAGES.aside = bool(outputs)
         try:
-            yield replaced
+            yield replaced_arguments
         finally:
             MESSAGES.aside = False
         for name in outputs:
-            if replaced[name] is not None:
-                _copy_out(replaced[name])
+            if replaced_arguments[name] is not None:
+                _copy_out(replaced_arguments[name])
 
 
 def _copy_out(path: Path) -> None:
@@ -133,5 +133,5 @@ def _read(folder: Path) -> Path:
     path = folder / f"input{suffix}"
     path.write_bytes(content)
     MESSAGES.names[str(path)] = "standard input"
-    MESSAGES.names[f"{path.name}.manifest.json beside it"] = "which CSV from a pipe has not, and Parquet has"
+    MESSAGES.names[f"{path.name}.manifest.json"] = "a separate file (Parquet from a pipe includes it, CSV does not)"
     return path

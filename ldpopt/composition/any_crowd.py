@@ -77,7 +77,7 @@ class AnyCrowd:
         self.edges = np.unique([0.0, *within_eight_deviations.tolist(), _MAX_MEAN_RATIO])
 
     @classmethod
-    def of(cls, rows: Array, n: int) -> AnyCrowd | None:
+    def from_rows(cls, rows: Array, n: int) -> AnyCrowd | None:
         """Build the bound; None if it does not apply or would be too large."""
         # No bound for reports that some answers never send, few respondents, or too many types of answers.
         k = len(rows)
@@ -91,7 +91,10 @@ class AnyCrowd:
         """The person's two answers and the others' one, of each type, with the position of the latter's mean."""
         rows, (_, places), k = self.rows, self._means, len(self.rows)
         triples = ((x, other, z) for x in range(k) for other in range(k) if x != other for z in range(k))
-        return {(Crowd.of(rows[x], rows[other], rows[z], self.n), places[z]): None for x, other, z in triples}
+        return {
+            (Crowd.from_distributions(rows[x], rows[other], rows[z], self.n), places[z]): None
+            for x, other, z in triples
+        }
 
     @cached_property
     def _worst(self) -> Crowd:

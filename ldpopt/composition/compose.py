@@ -16,7 +16,7 @@ from ldpopt.composition.direction import Direction, GaussianLaw, Parts, largest_
 from ldpopt.composition.lattice import COARSE_CELLS, EXACT, WINDOW_CELLS, Rounding
 from ldpopt.composition.mechanism import Mechanism, as_mechanism, best_in_order, best_pair
 from ldpopt.composition.parametric import MAX_USES, any_loss, rare_error, tally, union
-from ldpopt.errors import invalid
+from ldpopt.errors import Phrase, invalid
 from ldpopt.mechanisms.continuous_pair import MERGED_MASS_RTOL, ContinuousPair
 from ldpopt.mechanisms.noise import GaussianPair
 from ldpopt.numbers.rounding import ULP, down, up
@@ -74,15 +74,15 @@ class ComposedPair(Pictured):
         return f"Composition of {self.count}"
 
     @classmethod
-    def of(
+    def from_pairs(
         cls, pairs: Iterable[tuple[FinitePair, int]], extra_rounding: Rounding = EXACT, cells: int = WINDOW_CELLS
     ) -> ComposedPair:
-        """Compose pairs with counts; `extra_rounding` and `cells` are those of `Direction.of`."""
+        """Compose pairs with counts; `extra_rounding` and `cells` are those of `Direction.from_pairs`."""
         parts = counted(pairs)
-        forward = Direction.of(parts, extra_rounding, cells)
+        forward = Direction.from_pairs(parts, extra_rounding, cells)
         if all(pair.symmetric for pair, _ in parts):
             return cls(parts, forward, forward)
-        return cls(parts, forward, Direction.of(_swapped(parts), extra_rounding, cells))
+        return cls(parts, forward, Direction.from_pairs(_swapped(parts), extra_rounding, cells))
 
     @property
     def _directions(self) -> tuple[Direction, ...]:
@@ -236,7 +236,7 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
         (item, n) for item, n in items if isinstance(item, FinitePair) or not isinstance(item.source, GaussianPair)
     ]
     if noise and not others:
-        direction = Direction(GaussianLaw.of(noise), 0.0, 0.0, math.inf)
+        direction = Direction(GaussianLaw.from_pairs(noise), 0.0, 0.0, math.inf)
         return ComposedPair(parts, direction, direction, _uses=tuple(items))
     channels = [(item, n) for item, n in others if isinstance(item, Mechanism) and len(item.rows) > 1]
     pairs = [(item if isinstance(item, FinitePair) else item.pair, n) for item, n in others
@@ -244,29 +244,31 @@ def composition(items: Sequence[tuple[Mechanism | FinitePair, int]]) -> Composed
     best = best_pair(_together(channels)) if channels else None
     composed_parts = [*pairs, *([(best, 1)] if best else [(item.pair, n) for item, n in channels])]
     steps = sum(n for _, n in channels)
-    composed_parts += [(GaussianLaw.of(noise).finite_pair(), 1)] if noise else []
+    composed_parts += [(GaussianLaw.from_pairs(noise).finite_pair(), 1)] if noise else []
     dense = any(isinstance(item, Mechanism) and isinstance(item.source, ContinuousPair) for item, _ in items)
     cells = COARSE_CELLS if dense else WINDOW_CELLS
-    composed = ComposedPair.of(composed_parts, Rounding(16 * steps * ULP, 64 * steps * ULP), cells)
+    pair_of_parts = ComposedPair.from_pairs(composed_parts, Rounding(16 * steps * ULP, 64 * steps * ULP), cells)
     farthest = [(max(item.rows, key=lambda pair: float(np.abs(pair.p - pair.q).sum())), n) for item, n in channels]
     if dense:
         return replace(
-            composed, parts=parts, attained=False, _lower_compositions=_merged(items, farthest), _uses=tuple(items)
+            pair_of_parts, parts=parts, attained=False, _lower_compositions=_merged(items, farthest), _uses=tuple(items)
         )
     if not channels:
-        return replace(composed, parts=parts)
+        return replace(pair_of_parts, parts=parts)
     pure = _pure(channels, pairs)
     # Products of rare masses may underflow in the pair of the best strategy, but their losses still count.
-    composed = replace(composed, _forward=composed._forward.up_to(pure[1]), _backward=composed._backward.up_to(pure[1]))
-    composed_pair = ComposedPair.of([*pairs, *farthest])
+    pair_of_parts = replace(
+        pair_of_parts, _forward=pair_of_parts._forward.up_to(pure[1]), _backward=pair_of_parts._backward.up_to(pure[1])
+    )
+    composed_pair = ComposedPair.from_pairs([*pairs, *farthest])
     lower_compositions = [(composed_pair, 0.0)]
-    ordered = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
+    best_order = best_in_order([((item,), n) if isinstance(item, FinitePair) else (item.rows or (item.pair,), n)
                              for item, n in others])  # fmt: skip
-    if ordered is not None:
-        lower_compositions.append((ComposedPair.of([(ordered, 1)]), 1024 * ULP * sum(n for _, n in others)))
+    if best_order is not None:
+        lower_compositions.append((ComposedPair.from_pairs([(best_order, 1)]), 1024 * ULP * sum(n for _, n in others)))
     is_attained = best is not None and not pairs and len(_together(channels)) == 1
     return replace(
-        composed, parts=parts, attained=is_attained, _lower_compositions=tuple(lower_compositions), _pure=pure
+        pair_of_parts, parts=parts, attained=is_attained, _lower_compositions=tuple(lower_compositions), _pure=pure
     )
 
 
@@ -290,7 +292,7 @@ def _merged(
         steps += n
     return (
         (
-            ComposedPair.of(
+            ComposedPair.from_pairs(
                 merged_pairs, Rounding(4 * steps * MERGED_MASS_RTOL, 4 * steps * MERGED_MASS_RTOL), COARSE_CELLS
             ),
             0.0,
@@ -303,7 +305,7 @@ def _pure(several: Sequence[tuple[Mechanism, int]], single: Sequence[tuple[Finit
     low = math.fsum(n * mechanism.pure[0] for mechanism, n in several)
     high = math.fsum(n * mechanism.pure[1] for mechanism, n in several)
     if single:
-        rest = ComposedPair.of(single).local_dp()
+        rest = ComposedPair.from_pairs(single).local_dp()
         low, high = low + rest.lower, high + rest.value
     return down(low, 64), up(high, 64)
 
@@ -318,11 +320,31 @@ def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[F
     return sorted(row_counts.items(), key=lambda part: list(map(laws, part[0])))
 
 
+SEVERAL = "a list of mechanisms (that of a single one is [mechanism])"
+
+
+def _single_kind(mechanisms: Any) -> str | None:
+    """The kind of a single mechanism that stands where a list of them belongs; None for a list.
+
+    A tuple of numbers is (epsilon, delta, eta). Read as a list, its delta would count as one more epsilon.
+    """
+    if isinstance(mechanisms, (Channel, FinitePair)):
+        return type(mechanisms).__name__
+    if isinstance(mechanisms, tuple) and 0 < len(mechanisms) <= 3 and all(map(_is_number, mechanisms)):
+        return "one tuple (epsilon, delta, eta)"
+    if isinstance(mechanisms, np.ndarray) and mechanisms.ndim == 2:
+        return "one matrix"
+    if isinstance(mechanisms, list) and mechanisms and all(isinstance(row, list) for row in mechanisms):
+        return "one matrix" if all(_is_number(entry) for row in mechanisms for entry in row) else None
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or isinstance(value, (int, float, np.number))
+
+
 def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     """Compose a list of mechanisms adaptively, the whole list `count` times.
-
-    mechanisms : channels (or matrices), named mechanisms, claims, `FinitePair`s, or tuples (epsilon, delta, eta), in
-        any mixture, as `Ledger.add` takes them.
 
     The result holds for every choice of inputs, and of the order of the mechanisms, that depends on the reports so far.
     For a tuple, it holds for every mechanism with these parameters [GI, Thm 2]. For a short list of small channels the
@@ -331,13 +353,34 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
 
     If the same answer passes through all channels, the result is a bound, and `compose_same_input` is exact.
 
+    Parameters
+    ----------
+    mechanisms : Channels (or matrices), named mechanisms, claims, `FinitePair`s, or tuples (epsilon, delta, eta), in
+        any mixture, as `Ledger.add` takes them. Epsilons are in nats.
+    count : The number of times that the whole list is used, at least 1.
+
+    Returns
+    -------
+    ComposedPair
+        The pair of distributions of the total privacy loss; `delta_at` and `epsilon_at` read its guarantees.
+
+    Raises
+    ------
+    InvalidInput
+        If the list is empty, an item is not a mechanism, or the count is out of range.
+
+    Examples
+    --------
     >>> both = compose([(0.5, 0.0, 0.2), [[0.75, 0.25], [0.25, 0.75]]])
     >>> round(both.delta_at(0.0), 9), round(both.epsilon_at(0.01), 6)
     (0.5, 1.572031)
     """
     count = positive_integer(count, "count", maximum=MAX_USES)
-    if isinstance(mechanisms, (FinitePair, Channel, str, bytes)) or not isinstance(mechanisms, Iterable):
-        raise invalid("mechanisms", "a list of mechanisms", type(mechanisms).__name__)
+    if isinstance(mechanisms, (str, bytes)) or not isinstance(mechanisms, Iterable):
+        raise invalid("mechanisms", SEVERAL, type(mechanisms).__name__)
+    mechanisms = list(mechanisms) if isinstance(mechanisms, Iterator) else mechanisms
+    if (single := _single_kind(mechanisms)) is not None:
+        raise invalid("mechanisms", SEVERAL, Phrase(single))
     uses = [
         mechanism.ordered if isinstance(mechanism, FinitePair) else as_mechanism(mechanism) for mechanism in mechanisms
     ]
@@ -407,11 +450,26 @@ class SameInput(Mapping[tuple[Label, Label], ComposedPair]):
 
 
 def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> SameInput:
-    """Return the composition if one answer passes through every channel, `count` times: its worst case, and each pair.
+    """Compose channels that one answer passes through, the whole list `count` times.
 
-    The channels must have the same inputs. The measures of the result are the largest over the pairs. It is also a
-    mapping from pairs of inputs to compositions; each covers both directions, so (x, x') also stands for (x', x).
+    Parameters
+    ----------
+    channels : Channels or (k, m) arrays with the same k inputs.
+    count : The number of times that the whole list is used, at least 1.
 
+    Returns
+    -------
+    SameInput
+        The worst case, whose measures are the largest over the pairs. It is also a mapping from pairs of inputs to
+        compositions; each covers both directions, so (x, x') also stands for (x', x).
+
+    Raises
+    ------
+    InvalidInput
+        If the channels have different inputs, or the count is out of range.
+
+    Examples
+    --------
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> both = compose_same_input([q], count=2)
     >>> round(float(both.hockey_stick(1.0)), 6), list(both)
@@ -426,7 +484,7 @@ def compose_same_input(channels: Iterable[ChannelLike], count: int = 1) -> SameI
         if channel.inputs != inputs:
             raise invalid("channels", f"the same inputs {inputs[:8]}", channel.inputs[:8])
     pairs = {
-        (inputs[a], inputs[b]): ComposedPair.of(
+        (inputs[a], inputs[b]): ComposedPair.from_pairs(
             (FinitePair(channel.matrix[a], channel.matrix[b]), count) for channel in checked_channels
         )
         for a in range(len(inputs))

@@ -54,7 +54,7 @@ class Crowd(ByValue):
     n: int
 
     @classmethod
-    def of(cls, p: Array, q: Array, w: Array, n: int) -> Crowd:
+    def from_distributions(cls, p: Array, q: Array, w: Array, n: int) -> Crowd:
         """Merge reports with the same ratios p/w and q/w, which need not be distinguished."""
         w = np.where(w < NEVER_SENT, 0.0, w)
         has_mass = w > 0
@@ -88,10 +88,10 @@ class Crowd(ByValue):
     def estimate(self, epsilon: float) -> float:
         """Estimate log delta by the normal distribution of the tilted sum, to a percent, unproved."""
         scores, masses = self.scores(epsilon)
-        unmatched = self.unmatched_delta(epsilon)
+        unmatched_delta = self.unmatched_delta(epsilon)
         tilt = _tilt(scores, masses)
         if math.isinf(tilt):
-            return math.log(unmatched) if unmatched > 0 else -math.inf
+            return math.log(unmatched_delta) if unmatched_delta > 0 else -math.inf
         cumulant, mean, variance = _cumulant(scores, masses, tilt)
         deviation, n = math.sqrt(max(variance, 1e-300) * self.n), self.n
         if tilt == 0:
@@ -103,7 +103,7 @@ class Crowd(ByValue):
             slope = tilt * deviation
             share = 1 - slope * math.sqrt(math.pi / 2) * erfcx(slope / math.sqrt(2)) if slope < 1e3 else slope**-2
             log_part = n * cumulant + math.log(deviation / n * share / math.sqrt(2 * math.pi))
-        return float(np.logaddexp(log_part, math.log(unmatched))) if unmatched > 0 else log_part
+        return float(np.logaddexp(log_part, math.log(unmatched_delta))) if unmatched_delta > 0 else log_part
 
     def best_phase_free_tilt(self, epsilon: float) -> tuple[float, float]:
         """Find the tilt that least overestimates E (sum)_+ without phases, and the variance there."""
@@ -119,13 +119,13 @@ class Crowd(ByValue):
 
     def upper(self, epsilon: float) -> float:
         """Bound delta at epsilon from above."""
-        unmatched = up(self.unmatched_delta(epsilon), 64)
+        unmatched_delta = up(self.unmatched_delta(epsilon), 64)
         scores, masses = self.scores(epsilon)
         tilt = _tilt(scores, masses)
         if math.isinf(tilt):
-            return min(1.0, unmatched)
+            return min(1.0, unmatched_delta)
         if tilt > 0 and (bound := self._chernoff(scores, masses, tilt)) < 1e-290:
-            return min(1.0, unmatched + bound)
+            return min(1.0, unmatched_delta + bound)
         spacing, anchor, position = _lattice(scores, masses, tilt, self.n)
         floors = np.floor(position)
         upper_share = np.minimum(position - floors + 4 * ULP * (1 + np.abs(position)), 1.0)
@@ -139,7 +139,7 @@ class Crowd(ByValue):
         scale = math.exp(min(MAX_EXPONENT, window.cumulant + tilt * self.n * anchor))
         rest = _OUTSIDE_PROBABILITY * min(self.n * float(scores.max()), 1 / tilt if tilt > 0 else math.inf)
         total = float(window.masses[positive] @ decay) + window.error * float(decay.sum()) + rest
-        return min(1.0, unmatched + up(scale * total * (1 + self._slack) / self.n, 64) + 1e-300)
+        return min(1.0, unmatched_delta + up(scale * total * (1 + self._slack) / self.n, 64) + 1e-300)
 
     def lower(self, epsilon: float) -> float:
         """Bound delta at epsilon from below by the best test by a sum on a lattice; w must sum to 1."""
@@ -149,11 +149,11 @@ class Crowd(ByValue):
         visible_excess = np.maximum(
             self.p[is_unmatched] * (1 - _ENTRY) - growth * self.q[is_unmatched] * (1 + _ENTRY), 0.0
         )
-        unmatched = max(0.0, down(math.fsum(visible_excess), 64) - growth * self.n * len(self.w) * NEVER_SENT)
+        unmatched_delta = max(0.0, down(math.fsum(visible_excess), 64) - growth * self.n * len(self.w) * NEVER_SENT)
         scores, masses = (part[:-1] for part in self.scores(epsilon))
         tilt = _tilt(scores, masses)
         if math.isinf(tilt) or self.n == 1:
-            return unmatched
+            return unmatched_delta
         spacing, _, positions = _lattice(scores, masses, tilt, self.n)
         cells = np.rint(positions).astype(np.int64)
         places, back = np.unique(cells, return_inverse=True)
@@ -184,7 +184,7 @@ class Crowd(ByValue):
             starts = np.rint(best + np.linspace(-width, width, 65))
             best = float(starts[np.argmax(gained(starts))])
             width /= 16
-        return down(unmatched + max(0.0, scale * float(gained(np.array([best]))[0])), 64)
+        return down(unmatched_delta + max(0.0, scale * float(gained(np.array([best]))[0])), 64)
 
     @property
     def _slack(self) -> float:
@@ -213,8 +213,8 @@ class Crowd(ByValue):
             return 0.0
         if not self.estimate(top) < target:
             return top
-        bounded = lambda epsilon: max(self.estimate(epsilon), -1e6) - target  # noqa: E731
-        return float(brentq(bounded, 0.0, top, rtol=1e-9))
+        excess = lambda epsilon: max(self.estimate(epsilon), -1e6) - target  # noqa: E731
+        return float(brentq(excess, 0.0, top, rtol=1e-9))
 
 
 def _cumulant(scores: Array, masses: Array, tilt: float) -> tuple[float, float, float]:
@@ -235,10 +235,10 @@ def _tilt(scores: Array, masses: Array) -> float:
     top = float(scores[masses > 0].max(initial=0.0))
     if top <= 0:
         return math.inf
-    rescaled = scores / top
+    rescaled_scores = scores / top
 
     def slope(tilt: float) -> float:
-        return float(masses @ (rescaled * np.exp(tilt * (rescaled - 1))))
+        return float(masses @ (rescaled_scores * np.exp(tilt * (rescaled_scores - 1))))
 
     if slope(0.0) >= 0:
         return 0.0

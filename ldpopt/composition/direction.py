@@ -35,7 +35,7 @@ class GaussianLaw:
     relative: float = 0.0
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[GaussianPair, int]]) -> GaussianLaw:
+    def from_pairs(cls, pairs: Iterable[tuple[GaussianPair, int]]) -> GaussianLaw:
         """Build the distribution of the total loss of Gaussian pairs with counts [DRS]."""
         # No adaptive choice exceeds it.
         counted_pairs = list(pairs)
@@ -107,7 +107,7 @@ class Direction(ByValue):
     rare_slack: float = 0.0
 
     @classmethod
-    def of(cls, pairs: Parts, extra_rounding: Rounding = EXACT, cells: int = WINDOW_CELLS) -> Direction:
+    def from_pairs(cls, pairs: Parts, extra_rounding: Rounding = EXACT, cells: int = WINDOW_CELLS) -> Direction:
         """Compose pairs with counts in one direction.
 
         extra_rounding : additional rounding errors, of computed pairs.
@@ -119,7 +119,10 @@ class Direction(ByValue):
         if infinite == 1.0:
             return cls(AtomLaw(np.zeros(1), np.zeros(1), 0.0), 1.0, 1.0, 0.0)
         infinite_upper, top = union_up([(infinite_mass(pair), count) for pair, count in pairs]), largest_loss(pairs)[1]
-        parts, rounding = [(*finite_part(pair), count) for pair, count in pairs], Rounding.of(pairs, extra_rounding)
+        parts, rounding = (
+            [(*finite_part(pair), count) for pair, count in pairs],
+            Rounding.from_pairs(pairs, extra_rounding),
+        )
         law = atom_law(parts, rounding) or exact_lattice(parts, rounding)
         rare_slack = 2 * math.fsum(count * rare_error(pair) for pair, count in pairs)
         if law is not None:

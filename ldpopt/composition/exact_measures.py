@@ -195,24 +195,24 @@ class MatrixMeasures(ExactMeasures):
     def largest_loss(self) -> Loss:
         """The pure epsilon: the largest ratio of two entries of a column."""
         values = self.matrix.astype(np.float64)
-        used = np.flatnonzero((self.matrix > 0).any(axis=0))
-        if (self.matrix[:, used] == 0).any():
+        used_outputs = np.flatnonzero((self.matrix > 0).any(axis=0))
+        if (self.matrix[:, used_outputs] == 0).any():
             return INFINITE
-        logs = np.log(values[:, used]) - np.log([float(total) for total in self._sums])[:, None]
+        logs = np.log(values[:, used_outputs]) - np.log([float(total) for total in self._sums])[:, None]
         if not np.isfinite(logs).all():  # fractions below the range of floats
             logs, gap = np.zeros_like(logs), math.inf
         else:
             gap = CANDIDATE_GAP * (1 + float(np.abs(logs).max()))
         spread = np.ptp(logs, axis=0)
-        largest, compared = Fraction(1), set()
+        largest, compared_pairs = Fraction(1), set()
         for column in np.flatnonzero(spread >= spread.max(initial=0.0) - gap):
             high, low = logs[:, column] >= logs[:, column].max() - gap, logs[:, column] <= logs[:, column].min() + gap
-            entries = self.matrix[:, used[column]].tolist()
+            entries = self.matrix[:, used_outputs[column]].tolist()
             top, bottom = (
                 frozenset((entries[x], self._sums[x]) for x in np.flatnonzero(extreme)) for extreme in (high, low)
             )
-            if (top, bottom) not in compared:
-                compared.add((top, bottom))
+            if (top, bottom) not in compared_pairs:
+                compared_pairs.add((top, bottom))
                 largest = max(largest, max(_quotients(top)) / min(_quotients(bottom)))
         return Loss(ratio=largest)
 
@@ -293,8 +293,8 @@ class ClaimMeasures(ExactMeasures):
             return ball(0)
         if self.eta is None:
             return ball(1)
-        implied = (1 - ball(self._infinite_mass)) * (ball(self.epsilon) / 2).tanh()
-        return ((ball(self.eta) - ball(self._infinite_mass)) / implied).min(ball(1))
+        implied_eta = (1 - ball(self._infinite_mass)) * (ball(self.epsilon) / 2).tanh()
+        return ((ball(self.eta) - ball(self._infinite_mass)) / implied_eta).min(ball(1))
 
     @property
     def largest_loss(self) -> Loss:
@@ -306,8 +306,8 @@ class ClaimMeasures(ExactMeasures):
     def total_variation(self) -> Ball:
         """Compute the smaller of eta and delta + (1 - delta) tanh(epsilon/2)."""
         delta = ball(self._infinite_mass)
-        implied = delta + (1 - delta) * (ball(self.epsilon) / 2).tanh()
-        return implied if self.eta is None else implied.min(ball(self.eta))
+        implied_eta = delta + (1 - delta) * (ball(self.epsilon) / 2).tanh()
+        return implied_eta if self.eta is None else implied_eta.min(ball(self.eta))
 
     def renyi(self, order: float) -> Ball:
         """Compute the divergence of erased randomized response; infinite with a delta."""

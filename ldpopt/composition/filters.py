@@ -67,11 +67,11 @@ class PrivacyFilter(Noticing, Result):
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
             raise invalid("budget", "a PureDP, TV, RenyiDP, ZCDP or ApproximateDP claim", type(self.budget).__name__)
-        lost = unit_interval(self.lost, "lost")
+        lost_delta = unit_interval(self.lost, "lost")
         largest = self.budget.delta if isinstance(self.budget, ApproximateDP) else 0.0
-        if not lost <= largest:
-            raise invalid("lost", f"a part of the budget's delta, at most {largest:g}", lost)
-        object.__setattr__(self, "lost", lost)
+        if not lost_delta <= largest:
+            raise invalid("lost", f"a part of the budget's delta, at most {largest:g}", lost_delta)
+        object.__setattr__(self, "lost", lost_delta)
         if not self._is_met_by(_ledger(self.ledger, "ledger")):
             raise invalid("ledger", f"one within {self.budget}", self.ledger)
 
@@ -117,16 +117,16 @@ class PrivacyFilter(Noticing, Result):
             return _concentrated(ledger, budget.xi, budget.rho)
         if _pure(parts, budget.epsilon):
             return True
-        left = budget.delta - self.lost
-        if not left > 0:
+        remaining_delta = budget.delta - self.lost
+        if not remaining_delta > 0:
             return False
         if _single(parts, budget, self.lost):
             return True
-        allowed = _rho(budget.epsilon, math.nextafter(left, 0.0))
+        max_rho = _rho(budget.epsilon, math.nextafter(remaining_delta, 0.0))
         if math.isfinite(ledger.renyi(2.0).value):
-            return _concentrated(ledger, 0.0, allowed)
+            return _concentrated(ledger, 0.0, max_rho)
         guarantee = ledger.approximate_zcdp()
-        return guarantee.parameters["delta"] <= self.lost and guarantee.value <= allowed
+        return guarantee.parameters["delta"] <= self.lost and guarantee.value <= max_rho
 
 
 def _pure(parts: Parts, epsilon: float) -> bool:
@@ -139,10 +139,10 @@ def _missed(parts: Parts) -> Any:
     etas = [(mechanism.variation(), n) for mechanism, n in parts]
     if all(isinstance(eta, Fraction) for eta, _ in etas) and sum(n for _, n in etas) <= MAX_RATIONAL:
         return math.prod(((1 - eta) ** n for eta, n in etas), start=Fraction(1))
-    missed = ball(1)
+    missed_mass = ball(1)
     for eta, n in etas:
-        missed *= (1 - (ball(eta) if isinstance(eta, Fraction) else eta)) ** n
-    return missed
+        missed_mass *= (1 - (ball(eta) if isinstance(eta, Fraction) else eta)) ** n
+    return missed_mass
 
 
 def _renyi(parts: Parts, order: float, epsilon: float) -> bool:
@@ -162,7 +162,7 @@ def _divergence(mechanism: Mechanism, order: float) -> Any:
     return interval(*mechanism.divergence(order)) if exact is None else exact
 
 
-def _single(parts: Parts, budget: ApproximateDP, lost: float) -> bool:
+def _single(parts: Parts, budget: ApproximateDP, lost_delta: float) -> bool:
     """True if there was only one use, and it meets the budget by its own delta at epsilon.
 
     No report precedes it, so no choice depends on reports. Later uses have to meet the other rules.
@@ -172,7 +172,7 @@ def _single(parts: Parts, budget: ApproximateDP, lost: float) -> bool:
         return False
     if not isinstance(mechanism.source, ContinuousPair):  # whose finite pair counts large losses as infinite
         infinite = max(infinite_mass(mechanism.pair), infinite_mass(mechanism.pair.swapped))
-        if infinite > lost:
+        if infinite > lost_delta:
             return False
     return mechanism.meets(budget.epsilon, budget.delta)
 

@@ -35,14 +35,29 @@ MAX_EVENTS = 10**6
 def to_dp_event(mechanism: Any) -> Any:
     """Convert a mechanism to an event of `dp_accounting` that reveals no less than it.
 
-    mechanism : a channel, or an object that has one; `Laplace` or `Gaussian` noise; a `PureDP` or `ZCDP` claim; or a
-        `Ledger`, whose uses are listed one by one.
-
     A channel with k inputs becomes k-ary randomized response if it is a post-processing of it, else randomized response
     on two answers, which dominates every channel of its epsilon [KOV15]. The accountant must compare two answers of one
-    person: ``NeighboringRelation.REPLACE_ONE``. Raises `InvalidInput` for mechanisms without an event, such as those
-    with a positive delta, and `MissingExtra` if dp_accounting is not installed.
+    person: ``NeighboringRelation.REPLACE_ONE``.
 
+    Parameters
+    ----------
+    mechanism : A channel, or an object that has one; `Laplace` or `Gaussian` noise; a `PureDP` or `ZCDP` claim; or a
+        `Ledger`, whose uses are listed one by one.
+
+    Returns
+    -------
+    DpEvent
+        The event of dp_accounting.
+
+    Raises
+    ------
+    InvalidInput
+        If the mechanism has no event, such as one with a positive delta.
+    MissingExtra
+        If dp_accounting is not installed.
+
+    Examples
+    --------
     >>> to_dp_event([[0.75, 0.25], [0.25, 0.75]]).num_buckets
     2
     """
@@ -125,13 +140,29 @@ def _module(name: str) -> Any:
 def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
     """Convert to a `dp_accounting` PrivacyLossDistribution that dominates the mechanism.
 
-    mechanism : a channel, pair, tuple or `ComposedPair`.
-
     The result is exact if the privacy losses are multiples of one number, which becomes the discretization interval.
-    Otherwise they are split on a grid of about `cells` >= 16 cells, such that the result dominates. Parts too rare to
-    be computed count as infinite losses. Raises `MissingExtra` without dp_accounting, and `InvalidInput` for an object
-    that is not a mechanism.
+    Otherwise they are split on a grid, such that the result dominates. Parts too rare to be computed count as infinite
+    losses.
 
+    Parameters
+    ----------
+    mechanism : A channel, pair, tuple or `ComposedPair`.
+    cells : The approximate number of grid cells, at least 16.
+
+    Returns
+    -------
+    PrivacyLossDistribution
+        The distribution of dp_accounting.
+
+    Raises
+    ------
+    InvalidInput
+        If the object is not a mechanism.
+    MissingExtra
+        If dp_accounting is not installed.
+
+    Examples
+    --------
     >>> round(float(to_dp_accounting((1.0,)).get_delta_for_epsilon(0.5)), 6)
     0.287649
     """
@@ -143,8 +174,8 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
     build = module.PrivacyLossDistribution.create_from_rounded_probability
     if all(pair.symmetric for pair, _ in parts):
         return build(forward, infinite, law.spacing)
-    swapped = tuple((pair.swapped.ordered, count) for pair, count in parts)
-    backward, infinite_back = _rounded(_law(swapped, cells, law.spacing), swapped)
+    swapped_parts = tuple((pair.swapped.ordered, count) for pair, count in parts)
+    backward, infinite_back = _rounded(_law(swapped_parts, cells, law.spacing), swapped_parts)
     other = {"rounded_probability_mass_function_add": backward, "infinity_mass_add": infinite_back, "symmetric": False}
     return build(forward, infinite, law.spacing, **other)
 
@@ -152,10 +183,24 @@ def to_dp_accounting(mechanism: Any, cells: int = 10_000) -> Any:
 def from_dp_accounting(distribution: Any) -> tuple[FinitePair, FinitePair]:
     """Convert a `dp_accounting` PrivacyLossDistribution to pairs (remove, add).
 
-    The pairs are equal if the distribution is symmetric. At every epsilon >= 0, in nats, each has the delta of the
-    given distribution. Raises `InvalidInput` for a distribution that is not a pessimistic estimate, because it may
-    understate the loss.
+    At every epsilon >= 0, in nats, each pair has the delta of the given distribution.
 
+    Parameters
+    ----------
+    distribution : A pessimistic estimate of dp_accounting.
+
+    Returns
+    -------
+    tuple[FinitePair, FinitePair]
+        The pairs, which are equal if the distribution is symmetric.
+
+    Raises
+    ------
+    InvalidInput
+        If the distribution is not a pessimistic estimate, because it may understate the loss.
+
+    Examples
+    --------
     >>> remove, add = from_dp_accounting(to_dp_accounting((1.0,)))
     >>> remove == add, round(float(remove.local_dp()), 6)
     (True, 1.0)
@@ -187,8 +232,8 @@ def _rounded(law: LatticeLaw, parts: tuple[tuple[FinitePair, int], ...]) -> tupl
     infinite = -math.expm1(math.fsum(n * math.log1p(-pair.infinite) for pair, n in parts if pair.infinite < 1))
     if any(pair.infinite == 1 for pair, _ in parts):
         return {0: 0.0}, 1.0
-    missing = 1 - math.fsum(rounded_values.values())
-    return rounded_values, min(1.0, max(up(infinite), missing))
+    missing_mass = 1 - math.fsum(rounded_values.values())
+    return rounded_values, min(1.0, max(up(infinite), missing_mass))
 
 
 def _pair(pmf: Any) -> FinitePair:

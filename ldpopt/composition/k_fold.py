@@ -27,18 +27,28 @@ from ldpopt.values.results import Result
 
 
 def trinomial_log_pmf(count: int, epsilon: float, erasure: float, not_erased: float | None = None) -> Array:
-    """Return log Pr(#plus - #minus = d) for d = -count..count, shape (2 count + 1,) [GI, eq. 7].
+    """Return log Pr(#plus - #minus = d) for d = -count..count [GI, eq. 7].
 
     The probabilities are those under the first hypothesis of `count` reports of binary randomized response with
     erasure. Each is plus, erased or minus with probabilities (1 - a) e^eps / (1 + e^eps), a and (1 - a) / (1 + e^eps).
 
-    epsilon : in nats.
-    erasure : a.
-    not_erased : 1 - a, if a is near 1.
-
     A three-term recurrence from either end adds positive terms, so the relative error is a few units in the last place
     for each step away from the mode.
 
+    Parameters
+    ----------
+    count : The number of reports.
+    epsilon : In nats.
+    erasure : The probability a.
+    not_erased : The probability 1 - a, if a is near 1.
+
+    Returns
+    -------
+    Array
+        The logarithms, shape (2 count + 1,).
+
+    Examples
+    --------
     >>> np.exp(trinomial_log_pmf(1, math.log(3), 0.2)).round(6)
     array([0.2, 0.2, 0.6])
     """
@@ -162,16 +172,30 @@ class KFold(Result):
 
 
 def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> KFold:
-    """Compute the privacy of `count` adaptively chosen (epsilon, delta)-DP and eta-TV mechanisms.
-
-    - `epsilon` : nats, 0 to 700.
-    - `delta` : in [0, 1].
-    - `eta` : total variation in [0, 1]; None, or a value above delta + (1 - delta) tanh(epsilon/2), adds no limit.
-    - `count` : at most 10^7.
+    """Compute the privacy of `count` adaptive (epsilon, delta)-DP and eta-TV mechanisms.
 
     By [GI, Thm 2] the composition is (j epsilon, deltas[j])-DP for every j = 0..count, and no smaller delta holds. It
-    takes O(count) time. Raises `InvalidInput` for values out of range.
+    takes O(count) time.
 
+    Parameters
+    ----------
+    epsilon : In nats, 0 to 700.
+    delta : In [0, 1].
+    eta : Total variation in [0, 1]; None, or a value above delta + (1 - delta) tanh(epsilon/2), adds no limit.
+    count : The number of mechanisms, at most 10^7.
+
+    Returns
+    -------
+    KFold
+        The deltas, shape (count + 1,), and the numbers j.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> k_fold(1.0, eta=0.7 * np.tanh(0.5), count=5).deltas.round(4)
     array([0.6311, 0.4327, 0.2393, 0.0954, 0.0222, 0.    ])
     """
@@ -183,9 +207,26 @@ def k_fold(epsilon: Any, delta: Any = 0.0, eta: Any = None, count: int = 1) -> K
 def kov15(epsilon: Any, delta: Any = 0.0, count: int = 1) -> KFold:
     """Compute the composition of `count` (epsilon, delta)-DP mechanisms as in [GI, eq. 6].
 
-    The result is due to Kairouz, Oh and Viswanath. It is `k_fold` without a bound on total variation; only the
-    multiples j with the parity of `count` are listed.
+    The result is due to Kairouz, Oh and Viswanath. It is `k_fold` without a bound on total variation.
 
+    Parameters
+    ----------
+    epsilon : In nats, 0 to 700.
+    delta : In [0, 1].
+    count : The number of mechanisms, at most 10^7.
+
+    Returns
+    -------
+    KFold
+        The deltas at the multiples j with the parity of `count`.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> kov15(1.0, count=3).indices
     array([1, 3])
     """
@@ -195,7 +236,7 @@ def kov15(epsilon: Any, delta: Any = 0.0, count: int = 1) -> KFold:
 
 
 def _composed(epsilon: float, delta: float, eta: float | None, count: int, indices: npt.NDArray[np.intp]) -> KFold:
-    implied = largest_eta(epsilon, delta)
+    implied_eta = largest_eta(epsilon, delta)
     delta, not_erased = kept_mass(epsilon, delta, eta)
     log_finite = _log_deltas(trinomial_log_pmf(count, epsilon, 1 - not_erased, not_erased)[count + 1 :], epsilon)
     finite = np.exp(log_finite)
@@ -212,7 +253,7 @@ def _composed(epsilon: float, delta: float, eta: float | None, count: int, indic
     listed_deltas, listed_log = deltas[indices], log_finite[indices]
     for array in (indices, epsilons, listed_deltas, listed_log, deltas):
         array.setflags(write=False)
-    stated_eta = implied if eta is None else min(eta, implied)
+    stated_eta = implied_eta if eta is None else min(eta, implied_eta)
     largest = 2 * float(error[log_finite > -690].max(initial=0.0)) + ULP * (16 + 16 * count)
     return KFold(epsilon, delta, stated_eta, count, indices, epsilons, listed_deltas, listed_log, largest, deltas)
 
@@ -236,16 +277,28 @@ def _log_deltas(log_mass: Array, epsilon: float) -> Array:
         return np.full(k + 1, -np.inf)
     j = np.arange(k)
     tail = np.logaddexp.accumulate(log_mass[::-1])[::-1]
-    weighted = np.logaddexp.accumulate((tail - j * epsilon)[::-1])[::-1] + j * epsilon
-    return np.append(weighted + math.log(-math.expm1(-epsilon)), -np.inf)
+    weighted_tail = np.logaddexp.accumulate((tail - j * epsilon)[::-1])[::-1] + j * epsilon
+    return np.append(weighted_tail + math.log(-math.expm1(-epsilon)), -np.inf)
 
 
 def gaussian_total_variation(mu: float, count: int = 1) -> float:
     """Compute the total variation of `count` mu-GDP mechanisms together [GI, section VI-D].
 
-    It is 2 Phi(mu sqrt(count)/2) - 1, for mu >= 0. Under mu-GDP, Gaussian differential privacy, reports are at least as
-    hard to distinguish as N(0, 1) and N(mu, 1).
+    It is 2 Phi(mu sqrt(count)/2) - 1. Under mu-GDP, Gaussian differential privacy, reports are at least as hard to
+    distinguish as N(0, 1) and N(mu, 1).
 
+    Parameters
+    ----------
+    mu : At least 0.
+    count : The number of mechanisms.
+
+    Returns
+    -------
+    float
+        The total variation, in [0, 1].
+
+    Examples
+    --------
     >>> round(gaussian_total_variation(1.0, 4), 9)
     0.682689492
     """
@@ -256,9 +309,18 @@ def gaussian_total_variation(mu: float, count: int = 1) -> float:
 def gaussian_trade_off(mu: float, type_one: Any) -> Array:
     """Compute G_mu: the smallest type II error of a test of N(0, 1) against N(mu, 1).
 
-    mu : at least 0 [GI, eq. 13].
-    type_one : the type I error: a number or an array of any shape, in [0, 1].
+    Parameters
+    ----------
+    mu : At least 0 [GI, eq. 13].
+    type_one : The type I error: a number or an array of any shape, in [0, 1].
 
+    Returns
+    -------
+    Array
+        The type II errors, in the shape of `type_one`.
+
+    Examples
+    --------
     >>> gaussian_trade_off(1.0, [0.05, 0.5]).round(6)
     array([0.740489, 0.158655])
     """
@@ -279,10 +341,26 @@ class GaussianLimit(Result):
 def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimit:
     """Compute the Gaussian limit of composing (epsilon_i)-DP and (eta_i)-TV mechanisms.
 
-    By [GI, Thm 3], mu^2/2 = sum epsilon_i eta_i. epsilons in nats; etas in [0, 1], as many as epsilons, at most
-    tanh(epsilon/2). The `distance` of the result is the largest difference between the composition's own trade-off
-    curve and G_mu, to about 1e-9, or computed on a grid.
+    By [GI, Thm 3], mu^2/2 = sum epsilon_i eta_i.
 
+    Parameters
+    ----------
+    epsilons : In nats, one for each mechanism.
+    etas : In [0, 1], as many as epsilons, each at most tanh(epsilon/2).
+
+    Returns
+    -------
+    GaussianLimit
+        `mu`, and `distance`: the largest difference between the composition's own trade-off curve and G_mu, to about
+        1e-9, or computed on a grid.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range, or the lengths differ.
+
+    Examples
+    --------
     >>> limit = gaussian_limit([0.1] * 100, [0.035] * 100)
     >>> round(limit.mu, 6), limit.distance < 0.001
     (0.83666, True)
@@ -300,8 +378,8 @@ def gaussian_limit(epsilons: Iterable[Any], etas: Iterable[Any]) -> GaussianLimi
         log_mass = trinomial_log_pmf(len(parts), e, 1 - not_erased, not_erased)
         losses = e * np.arange(-len(parts), len(parts) + 1, dtype=np.float64)
         return GaussianLimit(mu, _distance(losses, np.exp(log_mass), mu))
-    composed = ComposedPair.of((ParametricPair.of(e, 0.0, t), 1) for e, t in parts)
-    losses, masses = composed.law()
+    composition = ComposedPair.from_pairs((ParametricPair.from_parameters(e, 0.0, t), 1) for e, t in parts)
+    losses, masses = composition.law()
     return GaussianLimit(mu, _distance(losses, masses, mu))
 
 

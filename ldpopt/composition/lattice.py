@@ -49,7 +49,7 @@ class Rounding:
     masses: float = 0.0
 
     @classmethod
-    def of(cls, parts: Iterable[tuple[FinitePair, int]], extra: Rounding) -> Rounding:
+    def from_pairs(cls, parts: Iterable[tuple[FinitePair, int]], extra: Rounding) -> Rounding:
         """Sum the rounding errors of pairs with counts, added to `extra`.
 
         Masses are accurate to 4 units in the last place, and losses to 12 units absolutely and 4 relatively. Losses of

@@ -34,7 +34,7 @@ class Window:
     error: float
 
     @classmethod
-    def of(cls, law: LatticeLaw, tilt: float) -> Window | None:
+    def from_law(cls, law: LatticeLaw, tilt: float) -> Window | None:
         """Compute the window of a distribution around its tilted mean by Fourier transforms.
 
         Each part is transformed, raised to its count, and transformed back. The result is None if it had more than
@@ -133,8 +133,8 @@ def _outside_mass(law: LatticeLaw, tilt: float, value: float, mean: float, dista
     for sign in (1.0, -1.0):
         best = 0.0
         for u in (sign * step for step in steps if step * law.spacing * 1e-3 <= 1e6):
-            shifted = law.cumulant(tilt + u)[0]
-            best = min(best, shifted - value - u * mean - abs(u) * distance)
+            shifted_cumulant = law.cumulant(tilt + u)[0]
+            best = min(best, shifted_cumulant - value - u * mean - abs(u) * distance)
         bound += math.exp(best)
     return bound
 
@@ -282,7 +282,7 @@ class LatticeLaw(ByValue):
             if len(self._windows) > 16:
                 self._windows.clear()
             # Every tilt gives a bound, and a smaller one a narrower window where losses are large and rare.
-            windows = (Window.of(self, share * tilt) for share in (1.0, 0.5, 0.25, 0.125, 0.0))
+            windows = (Window.from_law(self, share * tilt) for share in (1.0, 0.5, 0.25, 0.125, 0.0))
             window = next((window for window in windows if window is not None), None)
             if window is None:
                 raise invalid("composition", "losses of similar sizes, or fewer of them", Phrase("too many cells"))

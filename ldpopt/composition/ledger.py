@@ -90,13 +90,13 @@ class Ledger(Noticing, Rows[Entry]):
 
     def after(self, mechanism: Any, count: int = 1, name: str = "", features: Any = None) -> Ledger:
         """Return the result of `add` without its warning, for other immutable accounts."""
-        count, added = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
+        count, added_mechanism = positive_integer(count, "count", maximum=MAX_USES), as_mechanism(mechanism)
         if features is not None:
             features = feature_map(features)
-            if not isinstance(added.source, Channel):
-                raise invalid("features", "none, but for a channel or a finite pair", added.name)
-            brackets(features, added.source.shape[1], RestrictedKL())
-        return Ledger((*self.entries, Entry(name or added.name, count, added, features)))
+            if not isinstance(added_mechanism.source, Channel):
+                raise invalid("features", "none, but for a channel or a finite pair", added_mechanism.name)
+            brackets(features, added_mechanism.source.shape[1], RestrictedKL())
+        return Ledger((*self.entries, Entry(name or added_mechanism.name, count, added_mechanism, features)))
 
     def __add__(self, other: Ledger) -> Ledger:
         if not isinstance(other, Ledger):
@@ -107,7 +107,7 @@ class Ledger(Noticing, Rows[Entry]):
     def composed(self) -> ComposedPair:
         """The composition of all entries, as `compose` gives it."""
         if not self.entries:
-            return ComposedPair.of([(FinitePair(np.ones(1), np.ones(1)), 1)])
+            return ComposedPair.from_pairs([(FinitePair(np.ones(1), np.ones(1)), 1)])
         return composition(self.parts)
 
     @cached_property
@@ -172,14 +172,14 @@ class Ledger(Noticing, Rows[Entry]):
         factors 1 - delta multiply [BS, Lemma 8.2].
         """
         xi = number(xi, "xi")
-        conditioned = [(mechanism.conditioned, n) for mechanism, n in self.parts]
-        unbounded = [
+        conditioned_parts = [(mechanism.conditioned, n) for mechanism, n in self.parts]
+        unbounded_parts = [
             part
-            for part, (conditioned_mechanism, _) in zip(self.parts, conditioned, strict=True)
+            for part, (conditioned_mechanism, _) in zip(self.parts, conditioned_parts, strict=True)
             if conditioned_mechanism is not part[0]
         ]
-        delta = union((max(m.pair.infinite, m.pair.swapped.infinite), n) for m, n in unbounded)
-        value = 0.0 if delta == 1 else _zcdp(conditioned, xi)[1]
+        delta = union((max(m.pair.infinite, m.pair.swapped.infinite), n) for m, n in unbounded_parts)
+        value = 0.0 if delta == 1 else _zcdp(conditioned_parts, xi)[1]
         parameters = {"delta": delta, "xi": xi}
         return Guarantee("approximate_zcdp", value, 0.0, None, False, "[BS, Lemma 8.2]", parameters)
 
@@ -260,10 +260,24 @@ def concentrated(divergence: Callable[[Array], tuple[Array, Array]], xi: float) 
 def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> PureDP:
     """Find the largest epsilon (nats) such that `count` epsilon-DP mechanisms meet `target`.
 
-    erasure : in [0, 1]; the total variation of each mechanism is (1 - erasure) tanh(epsilon/2), so 0 adds no limit.
-    The result is the largest up to a relative 1e-9; its composition was computed and meets the target.
-    Raises `InvalidInput` if no epsilon does.
+    Parameters
+    ----------
+    target : The `ApproximateDP` claim to meet; epsilon is in nats.
+    count : The number of mechanisms.
+    erasure : In [0, 1]; the total variation of each mechanism is (1 - erasure) tanh(epsilon/2), so 0 adds no limit.
 
+    Returns
+    -------
+    PureDP
+        The largest epsilon up to a relative 1e-9; its composition was computed and meets the target.
+
+    Raises
+    ------
+    InvalidInput
+        If no epsilon meets the target.
+
+    Examples
+    --------
     >>> round(largest_epsilon(ApproximateDP(1.0, 1e-6), 100).epsilon, 6)
     0.024011
     """
@@ -272,7 +286,7 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
 
     def meets(epsilon: float) -> bool:
         eta = (1 - erasure) * math.tanh(epsilon / 2) if erasure > 0 else None
-        return _meets(ParametricPair.of(epsilon, 0.0, eta), count, target)
+        return _meets(ParametricPair.from_parameters(epsilon, 0.0, eta), count, target)
 
     low, high = MINIMUM_EPSILON, MAXIMUM_EPSILON
     if not meets(low):
@@ -289,8 +303,19 @@ def largest_epsilon(target: ApproximateDP, count: int, erasure: float = 0.0) -> 
 def largest_count(mechanism: Any, target: ApproximateDP, limit: int = 10**6) -> int:
     """Find the largest number of uses of a mechanism, up to `limit`, that meet `target`.
 
-    It is 0 if one use does not meet the target.
+    Parameters
+    ----------
+    mechanism : One mechanism, as `compose` takes it.
+    target : The `ApproximateDP` claim to meet; epsilon is in nats.
+    limit : The largest number that is tried.
 
+    Returns
+    -------
+    int
+        The number of uses; 0 if one use does not meet the target.
+
+    Examples
+    --------
     >>> largest_count((0.1,), ApproximateDP(1.0, 1e-6))
     10
     """
@@ -300,4 +325,4 @@ def largest_count(mechanism: Any, target: ApproximateDP, limit: int = 10**6) -> 
 
 
 def _meets(pair: FinitePair, count: int, target: ApproximateDP) -> bool:
-    return ComposedPair.of([(pair, count)]).delta_at(target.epsilon) <= target.delta
+    return ComposedPair.from_pairs([(pair, count)]).delta_at(target.epsilon) <= target.delta

@@ -168,8 +168,8 @@ class Mechanism(ByValue):
         if ends is not None:
             return max(low, ends[0]), min(high, ends[1])
         if isinstance(self.source, Channel):
-            measured = renyi(self.source, order)
-            return max(low, measured.lower), min(high, measured.value)
+            guarantee = renyi(self.source, order)
+            return max(low, guarantee.lower), min(high, guarantee.value)
         return low, high
 
     def variation(self) -> Any:
@@ -199,8 +199,8 @@ class Mechanism(ByValue):
         if exact is not None and exact.hockey_stick(epsilon) is not None:
             return certainly_at_most(lambda: exact.hockey_stick(epsilon), delta)
         source = self.source or self.pair
-        measured = hockey_stick(source, epsilon) if isinstance(source, Channel) else source.hockey_stick(epsilon)
-        return measured.value <= delta
+        guarantee = hockey_stick(source, epsilon) if isinstance(source, Channel) else source.hockey_stick(epsilon)
+        return guarantee.value <= delta
 
     @property
     def gaussian(self) -> float:
@@ -297,7 +297,7 @@ def _of_channel(name: str, channel: Channel) -> Mechanism:
     q = channel.matrix
     rows = tuple(dict.fromkeys(FinitePair(q[a], q[b]).ordered for a, b in zip(i, j, strict=True)))
     rows = rows or (FinitePair(np.ones(1), np.ones(1)),)
-    return Mechanism(name, FinitePair.least(rows), channel, rows)
+    return Mechanism(name, FinitePair.tightest_dominating(rows), channel, rows)
 
 
 def as_pair(mechanism: Any) -> FinitePair:
@@ -316,7 +316,7 @@ def _of_parameters(parameters: tuple[Any, ...]) -> Mechanism:
     if len(parameters) > 3:
         raise invalid("mechanism", "(epsilon,), (epsilon, delta) or (epsilon, delta, eta)", parameters)
     pair, name = (
-        ParametricPair.of(*parameters),
+        ParametricPair.from_parameters(*parameters),
         f"({', '.join(f'{value:g}' for value in parameters if value is not None)})",
     )
     checked_parameters = checked(*parameters, *(0.0, None)[len(parameters) - 1 :])
@@ -367,7 +367,7 @@ def best_pair(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
             if spent > MAX_PRODUCT_OUTCOMES:
                 return None
             products += _products(rows[index], after)
-        best_pairs[left] = FinitePair.least(products)
+        best_pairs[left] = FinitePair.tightest_dominating(products)
         return best_pairs[left]
 
     counts = tuple(count for _, count in mechanisms)
@@ -384,7 +384,7 @@ def best_in_order(mechanisms: Sequence[tuple[Rows, int]]) -> FinitePair | None:
             pair_work += _size(pairs, after)
             if pair_work > MAX_PRODUCT_OUTCOMES:
                 return None
-            after = FinitePair.least(_products(pairs, after))
+            after = FinitePair.tightest_dominating(_products(pairs, after))
     return after
 
 

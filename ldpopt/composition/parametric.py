@@ -41,7 +41,7 @@ class ParametricPair(FinitePair):
     not_erased: float = 1.0
 
     @classmethod
-    def of(cls, epsilon: Any, delta: Any = 0.0, eta: Any = None) -> ParametricPair:
+    def from_parameters(cls, epsilon: Any, delta: Any = 0.0, eta: Any = None) -> ParametricPair:
         """Build the pair of the checked parameters."""
         epsilon, delta, eta = checked(epsilon, delta, eta)
         delta, not_erased = kept_mass(epsilon, delta, eta)

@@ -58,13 +58,27 @@ _TRIAL_RATIOS = 1.0001, 1.012, 1.03, 1.1
 def shuffled(channel: ChannelLike, respondents: int) -> Shuffled:
     """Return the guarantee once the reports of all respondents are shuffled.
 
-    It is (epsilon, delta)-DP for each respondent [BBGN].
+    It is (epsilon, delta)-DP for each respondent [BBGN]. Only the guarantee of the channel holds if the shuffler shows
+    senders or order, or if fewer people take part.
 
-    channel : every respondent's report is drawn from it, independently.
-    respondents : the size of the population, fixed in advance, from 1 to 10^8; answers may be any.
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1. Every respondent's report is drawn from it,
+        independently.
+    respondents : The size of the population, fixed in advance, from 1 to 10^8; their answers may be any.
 
-    Only the guarantee of the channel holds if the shuffler shows senders or order, or if fewer people take part.
+    Returns
+    -------
+    Shuffled
+        The guarantees; `epsilon_at` and `delta_at` read them.
 
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the number is out of range.
+
+    Examples
+    --------
     >>> from ldpopt.mechanisms import randomized_response
     >>> guarantee = shuffled(randomized_response(3, 1.0), 10_000).epsilon_at(1e-6)
     >>> print(round(guarantee.lower, 4), round(guarantee.value, 4), guarantee.notion)
@@ -105,7 +119,8 @@ class Shuffled(Result):
         if self._shares is not None:
             value = min(value, shuffled_delta(*self._shares, self.respondents, epsilon))
         lower = max(
-            (crowd.lower(epsilon) for crowd in self._hidden_least(lambda tried: tried.estimate(epsilon))), default=0.0
+            (crowd.lower(epsilon) for crowd in self._hidden_least(lambda candidate: candidate.estimate(epsilon))),
+            default=0.0,
         )
         return self._guarantee("epsilon", epsilon, value, lower)
 
@@ -158,7 +173,7 @@ class Shuffled(Result):
 
     @cached_property
     def _any_crowd(self) -> AnyCrowd | None:
-        return AnyCrowd.of(self._rows, self.respondents)
+        return AnyCrowd.from_rows(self._rows, self.respondents)
 
     @cached_property
     def _shares(self) -> tuple[float, float] | None:
@@ -171,17 +186,17 @@ class Shuffled(Result):
     @cached_property
     def _pairs(self) -> tuple[Any, Any]:
         """The ordered pairs of different rows, one of each type, by how little the blanket hides them."""
-        rows, hidden = self._rows, self._blanket
+        rows, blanket = self._rows, self._blanket
         k = len(rows)
-        kinds = distinct_pairs(rows) if (hidden == hidden[0]).all() else None
+        kinds = distinct_pairs(rows) if (blanket == blanket[0]).all() else None
         i, j = np.divmod(np.arange(k * k) if kinds is None else kinds, k)
-        distance = _distances(rows, hidden)[i, j]
+        distance = _distances(rows, blanket)[i, j]
         differ = (rows[i] != rows[j]).any(axis=1) if len(i) * rows.shape[1] < 1 << 24 else i != j
         order = np.argsort(-distance[differ], kind="stable")
         return i[differ][order], j[differ][order]
 
     def _crowd(self, x: int, other: int, others: Array) -> Crowd:
-        return Crowd.of(self._rows[x], self._rows[other], others, self.respondents)
+        return Crowd.from_distributions(self._rows[x], self._rows[other], others, self.respondents)
 
     def _hidden_least(self, cost: Callable[[Crowd], float]) -> list[Crowd]:
         """The two crowds, all others with one answer, that are distinguished best by estimate."""
@@ -199,12 +214,12 @@ class Shuffled(Result):
     def _left(self, epsilon: float, limit: float) -> Iterator[Crowd]:
         """The crowds under the blanket whose delta at epsilon is not surely at most a limit."""
         i, j = self._pairs
-        examined = set()
+        examined_crowds = set()
         for x, other in zip(i, j, strict=True):
             crowd = self._crowd(x, other, self._blanket)
-            if crowd not in examined and not crowd.surely_at_most(epsilon, limit):
+            if crowd not in examined_crowds and not crowd.surely_at_most(epsilon, limit):
                 yield crowd
-            examined.add(crowd)
+            examined_crowds.add(crowd)
 
     def _blanket_delta(self, epsilon: float) -> float:
         i, j = self._pairs

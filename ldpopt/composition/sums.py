@@ -50,12 +50,12 @@ def fixed_standard(parts: Parts) -> float:
     return root
 
 
-def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
+def adaptive_standard(parts: Parts, has_fixed_order: bool = False) -> float:
     """Bound the subgaussian parameter if choices may depend on the reports so far.
 
     Inputs, and the choice of the next mechanism, may depend on them.
 
-    ordered : the parts are used in the given order, and nothing random precedes the first.
+    has_fixed_order : the parts are used in the given order, and nothing random precedes the first.
     """
     scale = _scale(parts)
     if scale == 0 or math.isinf(scale) or sum(n for _, _, n in parts) == 1:
@@ -63,7 +63,7 @@ def adaptive_standard(parts: Parts, ordered: bool = False) -> float:
     # (largest mean, tau, count) in units of the scale: no mean exceeds tau^2/2.
     steps = [(min(mu / scale, tau / scale * tau / 2), tau / scale, n) for mu, tau, n in parts]
     means = [(mean, n) for mean, _, n in steps]
-    if ordered:
+    if has_fixed_order:
         # The first step is fixed, so its mean does not vary.
         spread = _sum([(means[0][0], means[0][1] - 1), *means[1:]])
         shift = _weighted_roots(means, [(tau, n) for _, tau, n in steps])
@@ -136,8 +136,17 @@ Item = Claim | Guarantee | tuple[Claim | Guarantee, int]
 def compose_pure(items: Iterable[Item]) -> PureDP:
     """Compose pure privacy: epsilons add up, also adaptively.
 
-    Items are `PureDP` claims, or pairs (claim, count), which stand for `count` equal items.
+    Parameters
+    ----------
+    items : `PureDP` claims, or pairs (claim, count), which stand for `count` equal items.
 
+    Returns
+    -------
+    PureDP
+        The sum, in nats, rounded up.
+
+    Examples
+    --------
     >>> compose_pure([(PureDP(0.5), 3), PureDP(1.0)])
     PureDP(epsilon=2.5) (tight, [GI, Def 6])
     """
@@ -149,6 +158,17 @@ def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
 
     `compose` and `k_fold` are exact and smaller.
 
+    Parameters
+    ----------
+    items : `ApproximateDP` claims, or pairs (claim, count).
+
+    Returns
+    -------
+    ApproximateDP
+        The sums, rounded up; epsilon is in nats.
+
+    Examples
+    --------
     >>> compose_approximate([ApproximateDP(0.5, 1e-6), (ApproximateDP(0.1, 0.0), 10)])
     ApproximateDP(epsilon=1.500000001, delta=1e-06) (not tight, [KOV15])
     """
@@ -159,8 +179,22 @@ def compose_approximate(items: Iterable[Item]) -> ApproximateDP:
 def compose_renyi(items: Iterable[Item]) -> RenyiDP:
     """Compose Rényi privacy: epsilons at one order add up, also adaptively [M, Prop 1].
 
-    Raises `InvalidInput` for items of different orders.
+    Parameters
+    ----------
+    items : `RenyiDP` claims of one order, or pairs (claim, count).
 
+    Returns
+    -------
+    RenyiDP
+        The sum at this order, in nats, rounded up.
+
+    Raises
+    ------
+    InvalidInput
+        If the orders differ.
+
+    Examples
+    --------
     >>> compose_renyi([RenyiDP(2.0, 0.25), (RenyiDP(2.0, 0.125), 4)])
     RenyiDP(order=2, epsilon=0.75) (tight, [M, Prop 1])
     """
@@ -174,6 +208,17 @@ def compose_renyi(items: Iterable[Item]) -> RenyiDP:
 def compose_zcdp(items: Iterable[Item]) -> ZCDP:
     """Compose zCDP: xi and rho add up, also adaptively [BS, Lemma 2.3].
 
+    Parameters
+    ----------
+    items : `ZCDP` claims, or pairs (claim, count).
+
+    Returns
+    -------
+    ZCDP
+        The sums, in nats, rounded up.
+
+    Examples
+    --------
     >>> compose_zcdp([(ZCDP(0, 0.25), 4)])
     ZCDP(xi=0, rho=1) (tight, [BS, Lemma 2.3])
     """
@@ -183,6 +228,17 @@ def compose_zcdp(items: Iterable[Item]) -> ZCDP:
 def compose_approximate_zcdp(items: Iterable[Item]) -> ApproximateZCDP:
     """Compose approximate zCDP: xi and rho add up, factors 1 - delta multiply [BS, Lemma 8.2].
 
+    Parameters
+    ----------
+    items : `ApproximateZCDP` claims, or pairs (claim, count).
+
+    Returns
+    -------
+    ApproximateZCDP
+        The composition, rounded up; xi and rho are in nats.
+
+    Examples
+    --------
     >>> compose_approximate_zcdp([(ApproximateZCDP(1e-6, 0.0, 0.125), 2)])
     ApproximateZCDP(delta=2e-06, xi=0, rho=0.25) (tight, [BS, Lemma 8.2])
     """
@@ -196,16 +252,31 @@ def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool 
 
     tau is the subgaussian parameter of the total privacy loss.
 
-    adaptive : each next mechanism, its inputs, and its existence may depend on the reports so far and on coins, in any
-        order. Then [DR, Thm 3.4] is false: tau^2 is sum tau_i^2 plus terms for the spread of the conditional means (see
-        the concept page on composition). A single item that is used once keeps its own tau.
-    ordered : the items are used in the given order, and nothing random precedes the first. A coin before it counts as
-        an item MCDP(0, 0). If every mu_i is at most tau_i^2/2, then tau^2 = sum tau_i^2 + (sum_{i>1} mu_i)^2/4 + sum
-        mu_i (sum_{j<i} tau_j^2)^(1/2).
+    With ``adaptive=True`` each next mechanism, its inputs, and its existence may depend on the reports so far and on
+    coins, in any order. Then [DR, Thm 3.4] is false: tau^2 is sum tau_i^2 plus terms for the spread of the conditional
+    means (see the concept page on composition). A single item that is used once keeps its own tau.
+
+    With ``ordered=True``, if every mu_i is at most tau_i^2/2, then
+
+        tau^2 = sum tau_i^2 + (sum_{i>1} mu_i)^2/4 + sum mu_i (sum_{j<i} tau_j^2)^(1/2).
 
     With ``adaptive=False`` all is fixed in advance, and tau^2 = sum tau_i^2 [DR, Thm 3.4]; `mcdp_to_zcdp` of that claim
     holds for adaptive compositions, too.
 
+    Parameters
+    ----------
+    items : `MCDP` claims, or pairs (claim, count).
+    adaptive : False if all mechanisms and inputs are fixed in advance.
+    ordered : True if the items are used in the given order, and nothing random precedes the first. A coin before it
+        counts as an item MCDP(0, 0).
+
+    Returns
+    -------
+    MCDP
+        The composition, in nats.
+
+    Examples
+    --------
     >>> twice = [(MCDP(0.5, 1.0), 2)]
     >>> round(compose_mcdp(twice, ordered=True).tau, 6), round(compose_mcdp(twice).tau, 6)
     (1.600781, 1.658312)
@@ -216,7 +287,7 @@ def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool 
         tau = fixed_standard([(claim.mu, claim.tau, n) for claim, n in parts])
         return MCDP(mu, tau, tight=True, reference="[DR, Thm 3.4]")
     if ordered:
-        tau = adaptive_standard([(claim.mu, claim.tau, n) for claim, n in parts], ordered=True)
+        tau = adaptive_standard([(claim.mu, claim.tau, n) for claim, n in parts], has_fixed_order=True)
     else:
         merged_parts = tally(((claim.mu, claim.tau), n) for claim, n in parts)
         tau = adaptive_standard([(mu_i, tau_i, n) for (mu_i, tau_i), n in sorted(merged_parts.items())])
@@ -226,12 +297,21 @@ def compose_mcdp(items: Iterable[Item], *, adaptive: bool = True, ordered: bool 
 def restricted_sequential(epsilons: Iterable[Any]) -> float:
     """Sum the restricted divergences of several releases on the same data [CIM, Thm 4].
 
-    epsilons : restricted KL or Rényi divergences of the releases, in nats.
+    NON-ADAPTIVE ONLY: the mechanisms must be fixed before any report is seen. The adversary computes sums h1 + h2 + ...
+    of functions of one report each, never a function of two reports together. The class of every h must be convex and
+    translation invariant, and contain the constants.
 
-    NON-ADAPTIVE ONLY: the mechanisms must be fixed before any report is seen. The adversary computes sums
-    h1 + h2 + ... of functions of one report each, never a function of two reports together. The class of every h must
-    be convex and translation invariant, and contain the constants.
+    Parameters
+    ----------
+    epsilons : Restricted KL or Rényi divergences of the releases, in nats.
 
+    Returns
+    -------
+    float
+        The sum, in nats.
+
+    Examples
+    --------
     >>> round(restricted_sequential([0.25, 0.5]), 6)
     0.75
     """
@@ -241,10 +321,19 @@ def restricted_sequential(epsilons: Iterable[Any]) -> float:
 def restricted_parallel(epsilons: Iterable[Any]) -> float:
     """Return the largest restricted divergence of releases on disjoint data [CIM, Thm 3].
 
-    epsilons : the restricted KL or Rényi divergences of the releases, in nats.
-
     NON-ADAPTIVE ONLY: the mechanisms must be fixed before any report is seen.
 
+    Parameters
+    ----------
+    epsilons : Restricted KL or Rényi divergences of the releases, in nats.
+
+    Returns
+    -------
+    float
+        The largest of them, in nats.
+
+    Examples
+    --------
     >>> round(restricted_parallel([0.25, 0.5]), 6)
     0.5
     """
@@ -254,9 +343,27 @@ def restricted_parallel(epsilons: Iterable[Any]) -> float:
 def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> ApproximateDP | TV:
     """Convert a claim to one for a random sample without replacement [GI, Prop 1].
 
-    The result is (log(1 + p (e^eps - 1)), p delta)-DP or p eta-TV, where p = `sampled` / `population` is the sampling
-    fraction. The claim is a `PureDP`, `ApproximateDP` or `TV` claim about the mechanism on the sample.
+    With the sampling fraction p = `sampled` / `population`, the result is (log(1 + p (e^eps - 1)), p delta)-DP or p
+    eta-TV.
 
+    Parameters
+    ----------
+    claim : A `PureDP`, `ApproximateDP` or `TV` claim about the mechanism on the sample.
+    sampled : The size of the sample.
+    population : The size of the population.
+
+    Returns
+    -------
+    ApproximateDP or TV
+        The claim about the mechanism on the population; epsilon is in nats.
+
+    Raises
+    ------
+    InvalidInput
+        If the claim is another one, or the sample is larger than the population.
+
+    Examples
+    --------
     >>> subsample(ApproximateDP(1.0, 1e-6), 10, 100)
     ApproximateDP(epsilon=0.158566, delta=1.000000001e-07) (tight, [GI, Prop 1])
     """
@@ -279,9 +386,22 @@ def subsample(claim: Claim | Guarantee, sampled: int, population: int) -> Approx
 def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> ApproximateDP:
     """Compute the advanced composition of k = `count` mechanisms [DR, Thm 1.1].
 
-    It is (sqrt(2 k log(1/slack)) eps + k eps (e^eps - 1)/2, k delta + slack)-DP. Each mechanism has the given claim;
-    slack lies in (0, 1]. It serves for comparison: `k_fold` is exact and smaller.
+    It is (sqrt(2 k log(1/slack)) eps + k eps (e^eps - 1)/2, k delta + slack)-DP. It serves for comparison: `k_fold` is
+    exact and smaller.
 
+    Parameters
+    ----------
+    claim : The `PureDP` or `ApproximateDP` claim of each mechanism; epsilon is in nats.
+    count : The number of mechanisms.
+    slack : The part of delta that is added, in (0, 1].
+
+    Returns
+    -------
+    ApproximateDP
+        The composition; epsilon is in nats.
+
+    Examples
+    --------
     >>> advanced_composition(PureDP(0.1), 100, 1e-6).epsilon.__round__(6)
     5.782376
     """
@@ -297,8 +417,26 @@ def advanced_composition(claim: Claim | Guarantee, count: int, slack: float) -> 
 def renyi_advanced_composition(claim: Claim | Guarantee, count: int, delta: float) -> ApproximateDP:
     """Compute the advanced composition of n = `count` eps-DP mechanisms [M, Cor 1].
 
-    It is (4 eps sqrt(2 n log(1/delta)), delta)-DP. Raises `InvalidInput` unless log(1/delta) >= eps^2 n.
+    It is (4 eps sqrt(2 n log(1/delta)), delta)-DP.
 
+    Parameters
+    ----------
+    claim : The `PureDP` claim of each mechanism; epsilon is in nats.
+    count : The number of mechanisms.
+    delta : In (0, 1).
+
+    Returns
+    -------
+    ApproximateDP
+        The composition; epsilon is in nats.
+
+    Raises
+    ------
+    InvalidInput
+        Unless log(1/delta) >= eps^2 n.
+
+    Examples
+    --------
     >>> renyi_advanced_composition(PureDP(0.1), 100, 1e-6)
     ApproximateDP(epsilon=21.0261, delta=1e-06) (not tight, [M, Cor 1])
     """
@@ -316,6 +454,18 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
     The result is (epsilon, 1 - (1 - slack) prod (1 - delta_i))-DP. Here rho = sum epsilon_i^2/2, and epsilon is that of
     `zcdp_to_approximate_sharp` at delta = `slack`.
 
+    Parameters
+    ----------
+    items : `PureDP` or `ApproximateDP` claims, or pairs (claim, count).
+    slack : The part of delta that is added, in (0, 1).
+
+    Returns
+    -------
+    ApproximateDP
+        The composition; epsilon is in nats.
+
+    Examples
+    --------
     >>> zcdp_advanced_composition([(ApproximateDP(0.1, 1e-9), 100)], 1e-6)
     ApproximateDP(epsilon=5.22154, delta=1.1e-06) (not tight, [BS, Cor 8.9])
     """
@@ -325,9 +475,21 @@ def zcdp_advanced_composition(items: Iterable[Item], slack: float) -> Approximat
 def zcdp_advanced_delta(items: Iterable[Item], epsilon: float) -> ApproximateDP:
     """Compute the delta of a composition at `epsilon` by way of zCDP [BS, Cor 8.9].
 
-    It is 1 - (1 - delta') prod (1 - delta_i). Here delta' is the result of `zcdp_delta` at `epsilon` with
-    rho = sum epsilon_i^2/2, and 1 if epsilon is below rho.
+    It is 1 - (1 - delta') prod (1 - delta_i). Here delta' is the result of `zcdp_delta` at `epsilon` with rho = sum
+    epsilon_i^2/2, and 1 if epsilon is below rho.
 
+    Parameters
+    ----------
+    items : `PureDP` or `ApproximateDP` claims, or pairs (claim, count).
+    epsilon : In nats.
+
+    Returns
+    -------
+    ApproximateDP
+        The composition at this epsilon.
+
+    Examples
+    --------
     >>> zcdp_advanced_delta([(ApproximateDP(0.1, 1e-9), 100)], 5.0)
     ApproximateDP(epsilon=5, delta=7.23743e-06) (not tight, [BS, Cor 8.9])
     """

@@ -71,18 +71,18 @@ def arrange(problem: Problem, candidate: Candidate) -> Arranged:
     return Arranged(channel)
 
 
-def rearrange(problem: Problem, arranged: Arranged) -> Arranged:
+def rearrange(problem: Problem, arrangement: Arranged) -> Arranged:
     """Repair the channel once more, because merging outputs or copying rows may have raised a measure by an ulp.
 
     Raises `Unrepairable` if that does not help.
     """
-    channel = arranged.channel
+    channel = arrangement.channel
     if problem.denominator is not None:  # a repaired matrix has no denominator
         raise Unrepairable(channel.matrix)
     matrix = (repair_fixed_outputs if problem.output_constraints or problem.user_expressions else repair)(
         channel.matrix, problem.constraints, channel.inputs
     )
-    return Arranged(Channel(matrix, channel.inputs, channel.outputs), arranged.edges)
+    return Arranged(Channel(matrix, channel.inputs, channel.outputs), arrangement.edges)
 
 
 def _arrange_fixed_outputs(problem: Problem, matrix: Array, keep_outputs: bool) -> Arranged:
@@ -90,9 +90,9 @@ def _arrange_fixed_outputs(problem: Problem, matrix: Array, keep_outputs: bool) 
 
     If `keep_outputs`, outputs are merged only if that breaks no constraint.
     """
-    reduced = problem.utility.pair is not None and problem.symmetric
-    rows = repair_fixed_outputs(matrix, problem.constraints, None if reduced else problem.labels)
-    matrix = rows[problem.reduction.classes] if reduced else rows
+    is_reduced = problem.utility.pair is not None and problem.symmetric
+    rows = repair_fixed_outputs(matrix, problem.constraints, None if is_reduced else problem.labels)
+    matrix = rows[problem.reduction.classes] if is_reduced else rows
     names = next(
         (labels for c in problem.output_constraints if (labels := c.output_labels(problem.labels)) is not None), None
     )
@@ -164,11 +164,11 @@ def _order_by_ratio(matrix: Array, p0: Array, p1: Array) -> npt.NDArray[np.intp]
 
 def _order_by_favored_inputs(matrix: Array) -> list[int]:
     """Order the outputs by the inputs that they favor, the uninformative ones last."""
-    favored = matrix > 0.5 * (matrix.max(axis=0) + matrix.min(axis=0))
+    is_favored = matrix > 0.5 * (matrix.max(axis=0) + matrix.min(axis=0))
     uninformative = _is_uninformative(matrix, 1e-9)
     return sorted(
         range(matrix.shape[1]),
-        key=lambda y: (bool(uninformative[y]), int(favored[:, y].sum()), tuple(np.flatnonzero(favored[:, y]))),
+        key=lambda y: (bool(uninformative[y]), int(is_favored[:, y].sum()), tuple(np.flatnonzero(is_favored[:, y]))),
     )
 
 
@@ -271,10 +271,10 @@ def repair_fixed_outputs(matrix: Array, constraints: Sequence[Constraint], input
     epsilon, _ = plain_caps(constraints)
     if _is_valid(matrix, constraints, inputs):
         return matrix
-    denoised = _remove_noise(matrix)
+    denoised_matrix = _remove_noise(matrix)
     # Even a small weight of the center would swamp ratios of e^40: ratios are corrected before it is added.
     smallest_ratio = math.exp(-toward_privacy(epsilon)) if epsilon < math.inf else 0.0
-    start = restore_equations(np.maximum(denoised, denoised.max(axis=0) * smallest_ratio))
+    start = restore_equations(np.maximum(denoised_matrix, denoised_matrix.max(axis=0) * smallest_ratio))
     center = _central_channel(matrix.shape, constraints, inputs, restore_equations, start)
 
     def mix_with_center(weight: float) -> Array | None:
@@ -328,9 +328,11 @@ def _central_channel(
     # Tighter constraints have solutions in the middle of the set.
     tighter = [c.centred() if isinstance(c, Measured) else c for c in constraints]
     for attempt in (tighter, constraints):
-        terms, fixed, expressions = parts(attempt, inputs or range(shape[0]))
+        terms, output_constraints, expressions = parts(attempt, inputs or range(shape[0]))
         try:
-            central = AlphabetProgram(shape, terms, fixed, expressions).solve(np.zeros((1, *shape[::-1])))[0]
+            central = AlphabetProgram(shape, terms, output_constraints, expressions).solve(np.zeros((1, *shape[::-1])))[
+                0
+            ]
         except SolverError:
             continue
         return restore_equations(_remove_noise(central))

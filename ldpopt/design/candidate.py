@@ -167,9 +167,11 @@ def declared_methods(modules: ModuleType | ModuleGroup) -> tuple[DeclaredMethod,
             return declaration_of(getattr(import_module(heads[name].module), name))
         call = ast.parse(f"_({heads[name].arguments})", mode="eval").body
         assert isinstance(call, ast.Call)
-        inherited: dict[str, Any] = next(filter(None, (declarations(ast.unparse(base)) for base in call.args)), {})
-        values = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg in inherited}
-        return inherited | {word: _literal(value) for word, value in values.items()}
+        inherited_values: dict[str, Any] = next(
+            filter(None, (declarations(ast.unparse(base)) for base in call.args)), {}
+        )
+        values = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg in inherited_values}
+        return inherited_values | {word: _literal(value) for word, value in values.items()}
 
     methods = [DeclaredMethod(name, heads[name].module, **fields) for name in heads if (fields := declarations(name))]
     chosen_by_default = (method for method in methods if method.preference < Method.preference)
@@ -253,8 +255,8 @@ def needs_ratios(problem: Problem) -> str:
     """Return why a method that orders outputs by one likelihood ratio refuses; empty if it applies."""
     if problem.utility.pair is None:
         return f"it goes by the likelihood ratio of two hypotheses, and {problem.utility.name} has none, or several"
-    fixed = problem.output_constraints or problem.fixes_output_order
-    return "constraints fix the outputs, which it chooses by likelihood ratio" if fixed else ""
+    fixes_outputs = problem.output_constraints or problem.fixes_output_order
+    return "constraints fix the outputs, which it chooses by likelihood ratio" if fixes_outputs else ""
 
 
 def needs_pure_ldp(problem: Problem) -> str:

@@ -63,11 +63,20 @@ def relative_gap(value: float, bound: float, logarithmic: bool = False) -> float
 
 
 def is_certified(value: float, bound: float, tolerance: float, error: bool, logarithmic: bool) -> bool:
-    """Return True if a proved bound is finite, on its side of the value, and within the relative tolerance of it.
+    """Return True if a proved bound certifies a value.
 
-    error : True if less is better, so that the bound must be below the value. logarithmic : True if the utility is a
-    logarithm, so that the gap itself is the relative gap.
+    The bound must be finite, on its side of the value, and within the relative tolerance of it.
 
+    Parameters
+    ----------
+    value : The value of the design.
+    bound : The proved bound, in the unit of the value.
+    tolerance : The largest relative gap.
+    error : True if less is better, so that the bound must be below the value.
+    logarithmic : True if the utility is a logarithm, so that the gap itself is the relative gap.
+
+    Examples
+    --------
     >>> is_certified(1.0, 1.0 + 1e-9, 1e-6, error=False, logarithmic=False)
     True
     >>> is_certified(1.0, 1.0 - 1e-9, 1e-6, error=False, logarithmic=False)
@@ -139,8 +148,8 @@ class Design(Pictured):
 
         Parameters
         ----------
-        exact : use 256-bit ball arithmetic instead of outward-rounded float64 (`Certificate.verify`).
-        budget : the largest work, in multiples of ten seconds or 2 GB; a larger check is not started.
+        exact : Use 256-bit ball arithmetic instead of outward-rounded float64 (`Certificate.verify`).
+        budget : The largest work, in multiples of ten seconds or 2 GB; a larger check is not started.
             Raises `InvalidInput` unless it is positive.
 
         Returns
@@ -205,14 +214,16 @@ class Design(Pictured):
         if (self.upper_bound if error else self.lower_bound) != self.value:
             failures.append("the value is not one of the two bounds")
         stated_values = [guarantee.value for guarantee in self.guarantees]
-        measured = [guarantee.value for guarantee in verification.guarantees]
+        measured_values = [guarantee.value for guarantee in verification.guarantees]
         if not verification.guarantees and math.isnan(verification.epsilon):
             return failures  # nothing was measured
         notions = [[(g.notion, g.parameters) for g in source.guarantees] for source in (self, verification)]
         if notions[0] != notions[1]:
             failures.append("the guarantees stated are of other notions than the constraints")
-        if len(stated_values) != len(measured) or not all(a <= b for a, b in zip(measured, stated_values, strict=True)):
-            failures.append(f"the guarantees measured are {measured}, not {stated_values}")
+        if len(stated_values) != len(measured_values) or not all(
+            a <= b for a, b in zip(measured_values, stated_values, strict=True)
+        ):
+            failures.append(f"the guarantees measured are {measured_values}, not {stated_values}")
         failures += [
             f"the {name} of a guarantee is not that of the channel: {getattr(stated_guarantee, name)!r}"
             for stated_guarantee, measured_guarantee in zip(self.guarantees, verification.guarantees, strict=False)

@@ -34,18 +34,18 @@ Proofs = Iterator[Certificate | str]
 
 
 def list_proofs(
-    problem: Problem, candidate: Candidate, arranged: Arranged, starting_certificate: Certificate | None, ask: Ask
+    problem: Problem, candidate: Candidate, arrangement: Arranged, starting_certificate: Certificate | None, ask: Ask
 ) -> Proofs:
     """Generate certificates for the arranged channel, each computed when it is requested.
 
     starting_certificate : the certificate of a neighboring problem, whose numbers are tried first. Between two break
     points in eta, one set of multipliers proves every optimum.
     """
-    fields = (problem.original_utility, problem.constraints, arranged.channel)
+    fields = (problem.original_utility, problem.constraints, arrangement.channel)
     if starting_certificate is not None:
-        yield starting_certificate.rebind(*fields, edges=arranged.edges)
+        yield starting_certificate.rebind(*fields, edges=arrangement.edges)
     if candidate.prove is not None:
-        yield from candidate.prove(problem, arranged.channel)
+        yield from candidate.prove(problem, arrangement.channel)
     if inherits(problem.original_utility, "FisherInformation"):
         from ldpopt.design.estimation.proof import SharedInformation
 
@@ -53,29 +53,29 @@ def list_proofs(
     if problem.original_utility.contracts and not problem.original_utility.continuous:
         yield Contraction(*fields)
     if problem.original_utility.information:
-        yield from _capacity_proofs(problem, arranged)
+        yield from _capacity_proofs(problem, arrangement)
     if problem.has_only_ldp_and_tv and problem.utility.pair is not None and math.isfinite(problem.epsilon):
         from ldpopt.design.two_hypotheses.method import envelope_duals
 
-        yield from envelope_duals(problem, candidate, arranged)
+        yield from envelope_duals(problem, candidate, arrangement)
     if problem.without_user_constraints is not None:
-        yield from _relaxation_proofs(problem, problem.without_user_constraints, arranged, ask)
+        yield from _relaxation_proofs(problem, problem.without_user_constraints, arrangement, ask)
         return
     if problem.output_constraints:
-        yield from _relaxation_proofs(problem, problem.without_output_constraints, arranged, ask)
+        yield from _relaxation_proofs(problem, problem.without_output_constraints, arrangement, ask)
         return
     if candidate.prove is None and isinstance(problem.utility, ColumnUtility) and problem.utility.pair is None:
-        yield from _fewer_constraints_proofs(problem, arranged, ask)
+        yield from _fewer_constraints_proofs(problem, arrangement, ask)
     if problem.utility.parts():
-        yield from _part_proofs(problem, arranged, ask)
+        yield from _part_proofs(problem, arrangement, ask)
 
 
-def _capacity_proofs(problem: Problem, arranged: Arranged) -> Proofs:
+def _capacity_proofs(problem: Problem, arrangement: Arranged) -> Proofs:
     """Generate certificates of mutual information from the capacity that the constraints leave."""
     from ldpopt.design.information.program import pairwise_weights
     from ldpopt.design.information.proof_capacity import InformationCapacity, PairwiseInformation
 
-    fields = (problem.original_utility, problem.constraints, arranged.channel)
+    fields = (problem.original_utility, problem.constraints, arrangement.channel)
     yield InformationCapacity(*fields)
     if not problem.has_only_ldp_and_tv:
         for weights in pairwise_weights(problem.original_utility.prior, problem.constraints):
@@ -90,7 +90,7 @@ def _capacity_proofs(problem: Problem, arranged: Arranged) -> Proofs:
             )
 
 
-def _relaxation_proofs(problem: Problem, relaxed_problem: Problem | None, arranged: Arranged, ask: Ask) -> Proofs:
+def _relaxation_proofs(problem: Problem, relaxed_problem: Problem | None, arrangement: Arranged, ask: Ask) -> Proofs:
     """Generate the certificate of the problem with fewer constraints, whose optimum is at least as good."""
     if relaxed_problem is None or problem.deadline.over():
         return
@@ -99,7 +99,7 @@ def _relaxation_proofs(problem: Problem, relaxed_problem: Problem | None, arrang
     yield (
         certificate
         if isinstance(certificate, str)
-        else Relaxed(problem.original_utility, problem.constraints, arranged.channel, certificate)
+        else Relaxed(problem.original_utility, problem.constraints, arrangement.channel, certificate)
     )
 
 
@@ -112,7 +112,7 @@ def _certificate_of(ask: Ask, *problem: Any, **options: Any) -> Certificate | st
     return str(design.note) if design.certificate is None else design.certificate
 
 
-def _fewer_constraints_proofs(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
+def _fewer_constraints_proofs(problem: Problem, arrangement: Arranged, ask: Ask) -> Proofs:
     """Generate certificates of the problem with fewer constraints.
 
     Only methods of `METHODS_WITH_COLUMN_PRICES` are used. Without some constraints the optimum is at least as good, so
@@ -127,19 +127,19 @@ def _fewer_constraints_proofs(problem: Problem, arranged: Arranged, ask: Ask) ->
         if problem.deadline.over():
             return
         relaxed_problem = replace(problem, constraints=subset)
-        listed = (
+        entries = (
             entry
             for entry in declared_methods(METHOD_MODULES)
             if entry.name in METHODS_WITH_COLUMN_PRICES and entry.may_apply(relaxed_problem)
         )
-        method = next((entry.method for entry in listed if not refusal(entry.method, relaxed_problem)), None)
+        method = next((entry.method for entry in entries if not refusal(entry.method, relaxed_problem)), None)
         if method is not None:
             entry = _certificate_of(ask, problem.original_utility, subset, method=method)
-            fields = (problem.original_utility, problem.constraints, arranged.channel)
+            fields = (problem.original_utility, problem.constraints, arrangement.channel)
             yield entry if isinstance(entry, str) else entry.rebind(*fields)
 
 
-def _part_proofs(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
+def _part_proofs(problem: Problem, arrangement: Arranged, ask: Ask) -> Proofs:
     """Generate a bound from the optimum of each part alone."""
     certificates = []
     for part in problem.original_utility.parts():
@@ -150,7 +150,7 @@ def _part_proofs(problem: Problem, arranged: Arranged, ask: Ask) -> Proofs:
             yield certificate
             return
         certificates.append(certificate)
-    yield PartsBound(problem.original_utility, problem.constraints, arranged.channel, tuple(certificates))
+    yield PartsBound(problem.original_utility, problem.constraints, arrangement.channel, tuple(certificates))
 
 
 GAP_FRACTION = 0.2  # No further proof is computed once the relative gap is within this fraction of the tolerance.
@@ -161,18 +161,18 @@ def finish(
     problem: Problem, candidate: Candidate, certify: bool, starting_certificate: Certificate | None, ask: Ask
 ) -> Design:
     """Repair, measure and certify the channel of a candidate, with the best of the proofs that the problem admits."""
-    utility, constraints, arranged = problem.original_utility, problem.constraints, arrange(problem, candidate)
-    if not meets_constraints(arranged.channel, constraints):
-        arranged = rearrange(problem, arranged)
-    guarantees = stated_guarantees(arranged.channel, constraints)
-    channel = arranged.channel
-    no_bound = Unbounded(utility, constraints, channel, edges=arranged.edges)
+    utility, constraints, arrangement = problem.original_utility, problem.constraints, arrange(problem, candidate)
+    if not meets_constraints(arrangement.channel, constraints):
+        arrangement = rearrange(problem, arrangement)
+    guarantees = stated_guarantees(arrangement.channel, constraints)
+    channel = arrangement.channel
+    no_bound = Unbounded(utility, constraints, channel, edges=arrangement.edges)
     value = _stated_value(no_bound.enclosed_value(FLOAT), utility.error)
     tolerance = candidate.tolerance or (BRACKET_GAP if problem.cells is not None else CERTIFIED_GAP)
     best, bound, reason = None, no_bound.bound, ""
     if certify:
         best, bound, reason = _best_certificate(
-            problem, candidate, arranged, value, tolerance, starting_certificate, ask
+            problem, candidate, arrangement, value, tolerance, starting_certificate, ask
         )
         if best is not None:
             bound -= math.copysign(abs(bound) * max(best.rounding_margin, OTHER_PROCESSOR), 1 if utility.error else -1)
@@ -181,7 +181,7 @@ def finish(
     note = "; ".join(_notes(problem, candidate, guarantees, value, bound, best, reason, certify, certified))
     return Design(
         utility, constraints, channel, value, lower, upper, guarantees, candidate.method, best, certified, tolerance,
-        note, arranged.edges,
+        note, arrangement.edges,
     )  # fmt: skip
 
 
@@ -200,7 +200,7 @@ def _stated_value(enclosure: Enclosure, error: bool) -> float:
 
 
 def _best_certificate(
-    problem: Problem, candidate: Candidate, arranged: Arranged, value: float, tolerance: float,
+    problem: Problem, candidate: Candidate, arrangement: Arranged, value: float, tolerance: float,
     starting_certificate: Certificate | None, ask: Ask,
 ) -> tuple[Certificate | None, float, str]:  # fmt: skip
     """Return the certificate with the best bound, that bound, and the reason if there is none.
@@ -210,7 +210,7 @@ def _best_certificate(
     utility = problem.original_utility
     best, bound = None, -math.inf if utility.error else math.inf
     reasons: list[str] = []
-    for certificate in list_proofs(problem, candidate, arranged, starting_certificate, ask):
+    for certificate in list_proofs(problem, candidate, arrangement, starting_certificate, ask):
         if isinstance(certificate, str):
             reasons.append(certificate)
             continue
@@ -228,7 +228,7 @@ def _best_certificate(
 
 def _notes(
     problem: Problem, candidate: Candidate, guarantees: Sequence[Guarantee], value: float, bound: float,
-    best: Certificate | None, reason: str, certify: bool, certified: bool,
+    best: Certificate | None, reason: str, certify: bool, has_certificate: bool,
 ) -> list[str]:  # fmt: skip
     """List the notes of a design, half a sentence each."""
     notes = [candidate.note] if candidate.note else []
@@ -243,11 +243,11 @@ def _notes(
             notes.append(
                 f"eta = {ceil_digits(problem.eta)} does not bind: the channel's total variation is {measured_variation}"
             )
-    if certified and best is not None and not best.tight and problem.output_constraints:
+    if has_certificate and best is not None and not best.tight and problem.output_constraints:
         notes += ["the budget of outputs does not bind"] * all(not c.labelled for c in problem.output_constraints)
-    if problem.output_constraints and not certified and best is not None and not best.tight:
+    if problem.output_constraints and not has_certificate and best is not None and not best.tight:
         notes.append("the bound is that of a problem without the constraints on the outputs")
-    if certified and (assumptions := unproved_assumptions(problem.original_utility, problem.constraints)):
+    if has_certificate and (assumptions := unproved_assumptions(problem.original_utility, problem.constraints)):
         notes.append(f"the proof takes on trust: {', '.join(assumptions)}")
     if not certify:
         notes.append("no certificate was asked for, so nothing bounds the optimum")
@@ -255,11 +255,11 @@ def _notes(
         notes.append(f"no proof was found that bounds the optimum: {reason or candidate.shortfall or NO_COLUMN_FORM}")
     elif value == 0 and bound != 0:
         notes.append("not certified: the channel keeps nothing that float64 can tell from 0, and the bound is above it")
-    elif not certified and candidate.shortfall:
+    elif not has_certificate and candidate.shortfall:
         notes.append(f"not certified: {candidate.shortfall}")
-    elif not certified and not best.tight:
+    elif not has_certificate and not best.tight:
         notes.append("not certified: the bound is that of an easier problem, and holds for this one too")
-    elif not certified:
+    elif not has_certificate:
         remedy = "allow more time" if problem.deadline.late else "try another method"
         notes.append(f"not certified: the bound is rigorous but not within the tolerance; {remedy}")
     return notes

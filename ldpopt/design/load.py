@@ -35,10 +35,25 @@ KEYS = {
 def load_design(path: PathLike) -> Design:
     """Load a design from a file that `Design.save` wrote.
 
-    The design repeats the claims of the file; `verify` checks them.
+    The design repeats the claims of the file; `verify` checks them. Nothing in the file is run.
 
-    Nothing in the file is run. `InvalidInput` names the part of the file that is missing, unknown or of the wrong kind.
+    Parameters
+    ----------
+    path : The file, in JSON.
 
+    Returns
+    -------
+    Design
+        The design as the file states it.
+
+    Raises
+    ------
+    InvalidInput
+        If the file cannot be read, or a part of it is missing, unknown or of the wrong type; the message names the
+        part.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt import Divergence, LocalDP, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -53,17 +68,34 @@ def load_design(path: PathLike) -> Design:
 
 
 def load_respondents(path: PathLike) -> RespondentsBound:
-    """Load a bound on respondents from a file that `RespondentsBound.save` wrote; `verify` checks it [Scarf].
+    """Load a bound on respondents from a file that `RespondentsBound.save` wrote [Scarf].
 
-    Nothing in the file is run. `InvalidInput` names the part of the file that is missing, unknown or of the wrong kind.
+    The bound repeats the claims of the file; `verify` checks them. Nothing in the file is run.
 
+    Parameters
+    ----------
+    path : The file, in JSON.
+
+    Returns
+    -------
+    RespondentsBound
+        The bound as the file states it.
+
+    Raises
+    ------
+    InvalidInput
+        If the file cannot be read, or a part of it is missing, unknown or of the wrong type; the message names the
+        part.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
     >>> from ldpopt.design import RespondentsBound
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "least.json"
     ...     halves, one = (np.array([0.5, 0.5]),), (np.array([[1.0, 0.0]]),)
-    ...     RespondentsBound.of(1.0, halves, one, (np.array([1e-4]),), (np.ones(1),)).save(path)
+    ...     RespondentsBound.from_targets(1.0, halves, one, (np.array([1e-4]),), (np.ones(1),)).save(path)
     ...     load_respondents(path).least
     11707
     """
@@ -121,8 +153,24 @@ def _parse_object(text: str | bytes, schema: str) -> dict[str, Any]:
 def parse_design(text: str | bytes) -> Design:
     """Parse a design from the contents of a file, like `load_design`.
 
-    Nothing in the text is run. `InvalidInput` names the part that is missing, unknown or of the wrong kind.
+    Nothing in the text is run.
 
+    Parameters
+    ----------
+    text : The contents of a design file, as text or as UTF-8.
+
+    Returns
+    -------
+    Design
+        The design as the text states it.
+
+    Raises
+    ------
+    InvalidInput
+        If a part is missing, unknown or of the wrong type; the message names the part.
+
+    Examples
+    --------
     >>> from ldpopt import Divergence, LocalDP, optimal_channel
     >>> from ldpopt.divergences import KL
     >>> design = optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0))
@@ -176,12 +224,15 @@ def _complete_guarantees(
         return stated_guarantees
     guarantees = []
     for guarantee, constraint in zip(stated_guarantees, constraints, strict=True):
-        unmeasured = Guarantee(guarantee.notion, guarantee.value, parameters=guarantee.parameters)
-        if guarantee == unmeasured and not constraint.work(channel).refusal(1.0):
+        unmeasured_guarantee = Guarantee(guarantee.notion, guarantee.value, parameters=guarantee.parameters)
+        if guarantee == unmeasured_guarantee and not constraint.work(channel).refusal(1.0):
             with suppress(LdpoptError):
-                measured = constraint.measure(channel)
-                if (measured.notion, measured.parameters) == (guarantee.notion, guarantee.parameters):
-                    guarantee = replace(measured, value=guarantee.value)
+                measured_guarantee = constraint.measure(channel)
+                if (measured_guarantee.notion, measured_guarantee.parameters) == (
+                    guarantee.notion,
+                    guarantee.parameters,
+                ):
+                    guarantee = replace(measured_guarantee, value=guarantee.value)
         guarantees.append(guarantee)
     return tuple(guarantees)
 
@@ -189,15 +240,24 @@ def _complete_guarantees(
 def verify_design(
     statement: Design | RespondentsBound, exact: bool = False, budget: float = 1.0
 ) -> tuple[Verification, bool]:
-    """Verify a design in float64 and, where that does not confirm it, in 256-bit ball arithmetic.
+    """Verify a design in float64 and, if necessary, in 256-bit ball arithmetic.
 
-    Another processor may sum in another order, and recompute a bound that is one digit looser than the stated one.
+    The second check is made if the first does not confirm the design. Another processor may sum in another order, and
+    recompute a bound that is one digit looser than the stated one.
 
-    statement : a design, or a bound on respondents. exact : use ball arithmetic immediately. budget : as for
-    `Design.verify`, for each of the two.
+    Parameters
+    ----------
+    statement : A design, or a bound on respondents.
+    exact : True uses ball arithmetic immediately.
+    budget : As for `Design.verify`, for each of the two.
 
-    Returns the verification, and whether it was done in ball arithmetic.
+    Returns
+    -------
+    tuple[Verification, bool]
+        The verification, and True if it was done in ball arithmetic.
 
+    Examples
+    --------
     >>> from ldpopt import Divergence, LocalDP, optimal_channel
     >>> from ldpopt.divergences import KL
     >>> verification, exact = verify_design(optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0)))

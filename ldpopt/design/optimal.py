@@ -39,24 +39,26 @@ def _methods() -> tuple[Method, ...]:
     return tuple(sorted(defaults, key=lambda method: method.preference))
 
 
-def choose(problem: Problem, requested: Method | None) -> Method:
+def choose(problem: Problem, requested_method: Method | None) -> Method:
     """Return the method that the caller named, or the first that applies.
 
     Raises `InvalidInput` with the reason if none applies.
     """
-    if requested is not None:
-        if not isinstance(requested, Method):
+    if requested_method is not None:
+        if not isinstance(requested_method, Method):
             cvxpy_methods = ", ".join(type(method).__name__ for method in _methods() if method.by_cvxpy)
             raise invalid(
-                "method", f"a method object such as Partition(), or one that calls cvxpy ({cvxpy_methods})", requested
+                "method",
+                f"a method object such as Partition(), or one that calls cvxpy ({cvxpy_methods})",
+                requested_method,
             )
-        if reason := refusal(requested, problem):
+        if reason := refusal(requested_method, problem):
             # A method for sets of hypotheses may use one for pairs of hypotheses.
-            outer = (other.with_inner(requested) for other in _methods() if not refusal(other, problem))
+            outer = (other.with_inner(requested_method) for other in _methods() if not refusal(other, problem))
             if (method := next(filter(None, outer), None)) is not None:
                 return method
-            raise invalid("method", "one that applies", Phrase(f"{type(requested).__name__}: {reason}"))
-        return requested
+            raise invalid("method", "one that applies", Phrase(f"{type(requested_method).__name__}: {reason}"))
+        return requested_method
     reasons: list[str] = []
     for entry in declared_methods(METHOD_MODULES):
         if not entry.may_apply(problem):
@@ -116,20 +118,21 @@ def optimal_channel(
 
     Parameters
     ----------
-    utility : a `Divergence` between two hypotheses, finite or `scipy.stats` distributions; a `MutualInformation`,
-        `WorstOf` or `WeightedSum`; an `AgainstSet`; an `ExpectedLoss`; a `PrivateSampling`; a `FisherInformation`,
-        which is an error and is minimized; or a user-defined one (docs/how-to/design/custom-utility.md).
-    constraints : one or several of `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`, `ConcentratedLDP`,
-        `TradeOff`; of `Outputs`, `Support`, `Invariant`, `CapacityBounded`, which fix the outputs; of
-        `Denominator`, for channels that can be run with dice; or user-defined ones
-        (docs/how-to/design/custom-constraint.md).
-    method : a method object such as `Partition()`, `PatternLP()`, `Exchange()` or
+    utility : A utility for two hypotheses (`Divergence`, finite or `scipy.stats` distributions) or for more answers
+        (`MutualInformation`, `WorstOf`, `WeightedSum`, `AgainstSet`, `ExpectedLoss`, `PrivateSampling`). A
+        `FisherInformation` is an error and is minimized. A user-defined utility is described in
+        docs/how-to/design/custom-utility.md.
+    constraints : One or several. Privacy is limited by `LocalDP`, `TotalVariation`, `ApproximateLDP`, `RenyiLDP`,
+        `ConcentratedLDP` and `TradeOff`. The outputs are fixed by `Outputs`, `Support`, `Invariant` and
+        `CapacityBounded`. With `Denominator` a channel can be run with dice. A user-defined constraint is described in
+        docs/how-to/design/custom-constraint.md.
+    method : A method object such as `Partition()`, `PatternLP()`, `Exchange()` or
         `LocalSearch(starts)`; `METHODS` lists them all. None chooses one that suits the problem. A method that does
         not apply is refused, with the reason.
     certify : False skips the certificate, and with it the bound.
-    neighbor : a design of the same utility under slightly different caps, whose certificate is tried as a proof first.
+    neighbor : A design of the same utility under slightly different caps, whose certificate is tried as a proof first.
         Along eta it often suffices, because the optimum is piecewise linear in eta.
-    time_limit : seconds, above 0, for search and proof together; None or inf for no limit. When they are over, the
+    time_limit : Seconds, above 0, for search and proof together; None or inf for no limit. When they are over, the
         search ends after its current round. The best design so far is returned with the bound proved by then, and its
         `note` states the time limit.
     progress : True shows a bar on standard error. A function is called with the completed fraction of the work, in
@@ -138,10 +141,18 @@ def optimal_channel(
     Returns
     -------
     Design
-        Its guarantees are measured on the returned matrix itself. Raises `InvalidInput` for an invalid problem or a
-        method that does not apply. Raises `SolverError` if no solver gives a usable solution or the time is over before
-        any channel is known.
+        The channel, its value, the proved bound and the certificate. The guarantees are measured on the returned matrix
+        itself.
 
+    Raises
+    ------
+    InvalidInput
+        If the problem is invalid, or the method does not apply.
+    SolverError
+        If no solver gives a usable solution, or the time is over before any channel is known.
+
+    Examples
+    --------
     >>> from ldpopt import LocalDP, TotalVariation
     >>> from ldpopt.design import Divergence
     >>> from ldpopt.divergences import KL

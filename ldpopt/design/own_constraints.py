@@ -104,7 +104,9 @@ def _repair_note(problem: Problem, value_before: float, value_after: float) -> s
 def _best(candidates: list[_ScoredCandidate]) -> _ScoredCandidate:
     """Return the best candidate so far, the first of equals; one of score -inf if there is none."""
     return max(
-        candidates, key=lambda scored: scored.score, default=_ScoredCandidate(Candidate(np.zeros((0, 0)), ""), -np.inf)
+        candidates,
+        key=lambda candidate: candidate.score,
+        default=_ScoredCandidate(Candidate(np.zeros((0, 0)), ""), -np.inf),
     )
 
 
@@ -112,9 +114,12 @@ def is_homogeneous(problem: Problem, matrix: Array) -> bool:
     """Return True if splitting every output into two copies changes no user-defined constraint."""
     user_constraints = [c for c in problem.constraints if not isinstance(c, Measured | Denominator)]
     try:
-        unsplit, doubled = (Channel(_all_rows(problem, stochastic(split_outputs(matrix, n)))) for n in (1, 2))
+        unsplit_channel, split_channel = (
+            Channel(_all_rows(problem, stochastic(split_outputs(matrix, n)))) for n in (1, 2)
+        )
         return all(
-            math.isclose(float(c.measure(unsplit)), float(c.measure(doubled)), rel_tol=1e-6) for c in user_constraints
+            math.isclose(float(c.measure(unsplit_channel)), float(c.measure(split_channel)), rel_tol=1e-6)
+            for c in user_constraints
         )
     except FAILURES:
         return False
@@ -251,7 +256,7 @@ def _copy_counts(problem: Problem, matrix: Array, max_copies: int) -> Iterator[i
 def _local_searches(problem: Problem, ask: Ask, candidates: list[_ScoredCandidate]) -> Iterator[Candidate]:
     """Generate local searches with fixed outputs: from the best channel so far, and with more outputs."""
     k = len(problem.inputs)
-    best = max(candidates, key=lambda scored: scored.score, default=None)
+    best = max(candidates, key=lambda candidate: candidate.score, default=None)
     for search in (LocalSearch(8), LocalSearch(8, outputs=2 * k), LocalSearch(4, outputs=4 * k)):
         is_small_enough = search.outputs is None or k * k * search.outputs <= MAX_PAIRS_TIMES_OUTPUTS
         if is_small_enough and not search.refuses(problem):
@@ -260,7 +265,7 @@ def _local_searches(problem: Problem, ask: Ask, candidates: list[_ScoredCandidat
     if best is None or not best.score > -np.inf or best.candidate.matrix.size > MAX_ENTRIES_TO_CLIMB:
         return
     with suppress(*FAILURES):
-        climb = Climb.of(problem, best.candidate.matrix.shape[1])
+        climb = Climb.from_problem(problem, best.candidate.matrix.shape[1])
         matrix, _ = climb.best(0, np.random.default_rng(0), (best.candidate.matrix,))
         description = f"local search from {best.candidate.method}"
         yield Candidate(matrix, description, has_fixed_outputs=True, reference=LocalSearch.reference)

@@ -70,9 +70,9 @@ class Kind(Checked):
     def __init_subclass__(cls, **readers: Reader) -> None:
         super().__init_subclass__(**readers)
         if cls.__module__.startswith(f"{_PACKAGE}.") and not cls.__name__.startswith("_"):
-            registered = _KINDS.setdefault(cls.__name__, cls)
-            if (registered.__module__, registered.__qualname__) != (cls.__module__, cls.__qualname__):
-                raise TypeError(f"{cls.__name__}: expected a name of its own, got that of {registered.__module__}")
+            registered_type = _KINDS.setdefault(cls.__name__, cls)
+            if (registered_type.__module__, registered_type.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise TypeError(f"{cls.__name__}: expected a name of its own, got that of {registered_type.__module__}")
             _KINDS[cls.__name__] = cls
 
     @classmethod
@@ -168,10 +168,19 @@ def registered_type(name: str, *groups: ModuleType | ModuleGroup) -> type[Kind] 
 
 
 def offered_types(package: ModuleType) -> tuple[type[Kind], ...]:
-    """List the types of a package that commands and web pages offer, in the order of their display.
+    """List the types that commands and web pages offer, in the order of their display.
 
+    Parameters
+    ----------
     package : `ldpopt.design.constraints`, or another package of types.
 
+    Returns
+    -------
+    tuple[type, ...]
+        The types.
+
+    Examples
+    --------
     >>> from ldpopt.design import constraints
     >>> offered_types(constraints)[0].__name__
     'LocalDP'
@@ -186,9 +195,23 @@ def types_with_parameters(package: ModuleType, names: Collection[str]) -> tuple[
 
     If the parameters of one type include those of another, the type with more parameters is selected.
 
-    package : as for `offered_types`. names : the names of parameters, such as epsilon and delta. Raises `InvalidInput`
-    for a name without the others that its type requires.
+    Parameters
+    ----------
+    package : As for `offered_types`.
+    names : The names of parameters, such as epsilon and delta.
 
+    Returns
+    -------
+    tuple[type, ...]
+        The selected types.
+
+    Raises
+    ------
+    InvalidInput
+        If a name comes without the others that its type requires.
+
+    Examples
+    --------
     >>> from ldpopt.design import constraints
     >>> [found.__name__ for found in types_with_parameters(constraints, ["epsilon", "delta", "eta"])]
     ['ApproximateLDP', 'TotalVariation']
@@ -204,19 +227,30 @@ def types_with_parameters(package: ModuleType, names: Collection[str]) -> tuple[
     )
     for name in names:
         if not any(name in parameters_of[kind] for kind in selected_types):
-            missing: set[str] = next(
+            missing_names: set[str] = next(
                 (parameters - set(names) for parameters in parameters_of.values() if name in parameters),
                 {"a known name"},
             )
-            raise InvalidInput(f"{name}: expected {' and '.join(sorted(missing))} beside it, got none")
+            raise InvalidInput(f"{name}: expected {' and '.join(sorted(missing_names))} beside it, got none")
     return selected_types
 
 
 def command_options(package: ModuleType) -> dict[str, tuple[Parameter, ...]]:
-    """List the options of commands by name: one value, or several of one type alone, joined by colons.
+    """List the options of commands by name.
 
-    package : as for `offered_types`.
+    An option takes one value, or several of one type, joined by colons.
 
+    Parameters
+    ----------
+    package : As for `offered_types`.
+
+    Returns
+    -------
+    dict[str, tuple[Parameter, ...]]
+        The parameters that each option sets.
+
+    Examples
+    --------
     >>> from ldpopt.design import constraints
     >>> [part.name for part in command_options(constraints)["renyi"]]
     ['renyi_order', 'renyi']
@@ -231,8 +265,19 @@ def command_options(package: ModuleType) -> dict[str, tuple[Parameter, ...]]:
 
 
 def parameter_values(instance: Any) -> dict[str, Any]:
-    """Return the values of the parameters in `asks` of the type of `instance`; none for a user-defined type.
+    """Return the values of the parameters in `asks` of the type of `instance`.
 
+    Parameters
+    ----------
+    instance : An object of a registered type, such as a constraint.
+
+    Returns
+    -------
+    dict[str, Any]
+        The values by the name of the parameter; empty for a user-defined type.
+
+    Examples
+    --------
     >>> from ldpopt.design import RenyiLDP
     >>> parameter_values(RenyiLDP(2.0, 0.5))
     {'renyi_order': 2.0, 'renyi': 0.5}

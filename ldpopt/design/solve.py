@@ -80,8 +80,8 @@ def solve(problem: Any, name: str, solvers: Sequence[str] = SIMPLEX) -> str:
             # cvxpy raises ValueError for a solution that it cannot read, and for numbers that overflow; HiGHS raises
             # RuntimeError if it gives up.
             status = "solver_error"
-        accepted = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == CLARABEL_OR_1E7 else (cp.OPTIMAL,)
-        if status in accepted and _is_finite(problem):
+        accepted_statuses = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == CLARABEL_OR_1E7 else (cp.OPTIMAL,)
+        if status in accepted_statuses and _is_finite(problem):
             return solver
         outcomes.append((solver, status))
     statuses = "; ".join(f"{solver} said {status}" for solver, status in outcomes)

@@ -82,7 +82,7 @@ class Structures(Rows[Structure], Pictured):
         ends = [(a.high, b.low) for a, b in pairwise(self.pieces)]
         return np.array(ends, dtype=np.float64).reshape(-1, 2)
 
-    def at(self, epsilon: float) -> Structure:
+    def structure_at(self, epsilon: float) -> Structure:
         """Return the structure at an epsilon of the range, in nats; at a break point, the one before."""
         for piece in self.pieces:
             if self.pieces[0].low <= epsilon <= piece.high + self.tolerance:
@@ -132,20 +132,29 @@ def structures(
 
     Parameters
     ----------
-    utility : a finite `Divergence`, whose patterns come from the best partitions [SPR]; or a `MutualInformation`,
+    utility : A finite `Divergence`, whose patterns come from the best partitions [SPR]. Or a `MutualInformation`,
         `WorstOf` or `WeightedSum` of up to 14 answers, whose patterns come from a linear program.
-    low, high : the range of epsilon in nats.
-    eta : a cap on the total variation.
-    tolerance : the width of the bracket of every break point, by bisection; at least 1e-12.
-    grid : the number of values of epsilon that are evaluated first, uniform on a logarithmic scale.
-    time_limit, progress : as for `optimal_channel`. When the time is over, `tolerance` is the width of the widest
-        bracket by then. Raises `SolverError` if the first `grid` values have not been evaluated.
+    low, high : The range of epsilon in nats.
+    eta : A cap on the total variation.
+    tolerance : The width of the bracket of every break point, by bisection; at least 1e-12.
+    grid : The number of values of epsilon that are evaluated first, uniform on a logarithmic scale.
+    time_limit, progress : As for `optimal_channel`.
 
     Returns
     -------
     Structures
-        The structures in order, with brackets of their break points.
+        The structures in order, with brackets of their break points. When the time is over, its `tolerance` is the
+        width of the widest bracket by then.
 
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range, or the utility is another one.
+    SolverError
+        If the time is over before the first `grid` values have been evaluated.
+
+    Examples
+    --------
     >>> from ldpopt.divergences import KL
     >>> structures(Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]), 0.1, 5.0, tolerance=1e-6)
     Structures of KL divergence; break points to 1e-06

@@ -92,17 +92,17 @@ class Work:
             else "it is more than any budget"
         )
         allowed_operations, allowed_bytes = MAX_OPERATIONS * budget, MAX_BYTES * budget
-        exceeded = (
+        exceeded_limits = (
             [f"{operations:.2g} operations, more than {allowed_operations:.2g}"]
             if operations > allowed_operations
             else []
         )
-        exceeded += (
+        exceeded_limits += (
             [f"{memory / 1e6:,.0f} MB of memory, more than {allowed_bytes / 1e6:,.0f}"]
             if memory > allowed_bytes
             else []
         )
-        return f"not checked: that takes up to {', and '.join(exceeded)}; {remedy}"
+        return f"not checked: that takes up to {', and '.join(exceeded_limits)}; {remedy}"
 
 
 def positive_budget(budget: Any) -> float:

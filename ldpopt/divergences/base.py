@@ -30,11 +30,11 @@ class FDivergence:
 
     Parameters
     ----------
-    generator : the function f of a positive array. A function of a single number works, too, but more slowly.
-    name : the name of the divergence in reports.
+    generator : The function f of a positive array. A function of a single number works, too, but more slowly.
+    name : The name of the divergence in reports.
     derivative : f', or any subgradient at a kink; differences of f if missing.
-    at_zero, slope_at_infinity : the limits of f at 0+ and of f(t)/t as t grows, possibly inf; extrapolated if missing.
-    conjugate : f*(s) = sup_{t >= 0} s t - f(t); computed numerically if missing.
+    at_zero, slope_at_infinity : The limits of f at 0+ and of f(t)/t as t grows, possibly inf; extrapolated if missing.
+    conjugate : The function f*(s) = sup_{t >= 0} s t - f(t); computed numerically if missing.
 
     The attribute `recipe` holds the arguments of `rebuild` for a named divergence. It is None for a user-defined
     divergence. Divergences with a logarithm are in nats. Raises `InvalidInput` if f, checked on a grid of points, is

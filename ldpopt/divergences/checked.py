@@ -126,11 +126,11 @@ def require_findable(function: Any, name: str) -> None:
     Traceback (most recent call last):
     ldpopt.errors.InvalidInput: pickle of fourth power: expected functions that stand in a module under their names ...
     """
-    qualified = getattr(function, "__qualname__", None)
-    if qualified is None:  # None, or an object such as a partial, which pickles itself
+    qualified_name = getattr(function, "__qualname__", None)
+    if qualified_name is None:  # None, or an object such as a partial, which pickles itself
         return
     owner: Any = sys.modules.get(getattr(function, "__module__", None) or "")
-    for part in qualified.split("."):
+    for part in qualified_name.split("."):
         owner = getattr(owner, part, None)
     if owner is not function and not inspect.isbuiltin(function):
         expected = "functions that stand in a module under their names (cloudpickle.dumps takes others, too)"

@@ -40,32 +40,32 @@ def enclosed_excess(f: FDivergence, d: Enclosure, b: Enclosure, a: Enclosure | N
     b = arith.of(b)
     all_points = np.ones(np.broadcast_shapes(d.shape, b.shape, () if a is None else a.shape), dtype=np.bool_)
     d, b = arith.where(all_points, d, 0.0), arith.where(all_points, b, 0.0)
-    lower, upper, missed = _over_box(rule, d, b)
+    lower, upper, is_outside = _over_box(rule, d, b)
     mirror = None if a is None else mirror_of(f.recipe)
     if a is not None and mirror is not None:
-        other_lower, other_upper, other_missed = _over_box(mirror, -d, arith.where(all_points, a, 0.0))
+        other_lower, other_upper, is_other_outside = _over_box(mirror, -d, arith.where(all_points, a, 0.0))
         lower, upper = _larger(lower, other_lower), -_larger(-upper, -other_upper)
-        missed |= other_missed
+        is_outside |= is_other_outside
     if rule.slack:
         slack = d.abs() * rule.slack
         lower, upper = lower - slack, upper + slack
-    return arith.where(missed, np.nan, arith.between(lower, upper))
+    return arith.where(is_outside, np.nan, arith.between(lower, upper))
 
 
 def _over_box(rule: Rule, d: Enclosure, b: Enclosure) -> tuple[Enclosure, Enclosure, npt.NDArray[np.bool_]]:
     """A lower and an upper bound over the box, and whether the box has no point in the domain."""
     arith = d.arithmetic
     (d_low, d_high), (b_low, b_high) = d.ends, b.ends
-    missed = ~((np.asarray(b_high.upper) >= 0) & (np.asarray((d_high + b_high).upper) >= 0))
+    is_outside = ~((np.asarray(b_high.upper) >= 0) & (np.asarray((d_high + b_high).upper) >= 0))
     b_low, d_low = b_low.positive(), d_low.maximum(-b_high)
     d_high = d_high.maximum(d_low)
     nearest = arith.where(np.asarray(d_low.lower) > 0, d_low, arith.where(np.asarray(d_high.upper) < 0, d_high, 0.0))
-    if missed.size <= MAX_TOGETHER:
+    if is_outside.size <= MAX_TOGETHER:
         points = (d_low, d_high, nearest), (b_low.maximum(-d_low), b_low.maximum(-d_high), b_high)
         values = _at_points(rule, *(arith.concatenate([end[None] for end in ends]) for ends in points))
-        return values[2].positive(), values[0].maximum(values[1]), missed
+        return values[2].positive(), values[0].maximum(values[1]), is_outside
     left, right = (_at_points(rule, end, b_low.maximum(-end)) for end in (d_low, d_high))
-    return _at_points(rule, nearest, b_high).positive(), left.maximum(right), missed
+    return _at_points(rule, nearest, b_high).positive(), left.maximum(right), is_outside
 
 
 def _larger(first: Enclosure, second: Enclosure) -> Enclosure:

@@ -114,7 +114,7 @@ def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> 
         if not target.is_file():
             raise invalid(str(target), "the path of an ordinary file", Phrase("something else"))
     try:
-        with aside(target, force) as unfinished, unfinished.open("xb") as file:
+        with aside(target, force) as unfinished_path, unfinished_path.open("xb") as file:
             file.write(data)
             file.flush()
     except FileExistsError:
@@ -130,17 +130,17 @@ def aside(path: Path, force: bool = True) -> Iterator[Path]:
 
     The system's own errors are not translated. An existing `path` is `FileExistsError` unless `force`.
     """
-    unfinished = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
+    unfinished_path = path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
     try:
-        yield unfinished
-        with unfinished.open("rb+") as file:  # some systems flush only files that are open for writing
+        yield unfinished_path
+        with unfinished_path.open("rb+") as file:  # some systems flush only files that are open for writing
             os.fsync(file.fileno())
         if force:
-            os.replace(unfinished, path)
+            os.replace(unfinished_path, path)
         else:
-            move_to_new(unfinished, path)
+            move_to_new(unfinished_path, path)
     finally:
-        unfinished.unlink(missing_ok=True)
+        unfinished_path.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
@@ -166,14 +166,14 @@ def folder_aside(path: Path) -> Iterator[Path]:
 
 def replace_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8 to `path`, whole or not at all; the system's own errors are not translated."""
-    with aside(path) as unfinished:
-        unfinished.write_text(text, encoding="utf-8", newline="\n")
+    with aside(path) as unfinished_path:
+        unfinished_path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def create_private(path: Path, data: bytes, force: bool = False) -> None:
     """Create a file that only its owner can read, from its first moment; `FileExistsError` if it exists, or `force`."""
-    with aside(path, force) as unfinished:
-        handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    with aside(path, force) as unfinished_path:
+        handle = os.open(unfinished_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
 
@@ -190,26 +190,26 @@ def refuse_shared(status: os.stat_result, name: str, path: PathLike, group: bool
         raise invalid(name, f"mode 0600 (no access for {'others' if group else 'group and others'})", mode, str(path))
 
 
-def move_to_new(unfinished: Path, target: Path) -> None:
+def move_to_new(unfinished_path: Path, target: Path) -> None:
     """Move a file to the name `target` by a link, which fails if it exists (`FileExistsError`)."""
     # The old name may stay.
     try:
-        os.link(unfinished, target)
+        os.link(unfinished_path, target)
     except FileExistsError:
         raise
     except OSError:  # a file system without links
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
-        os.replace(unfinished, target)
+        os.replace(unfinished_path, target)
 
 
 def digest(path: Path, *context: str) -> str:
     """Compute the SHA-256 of the texts `context` followed by a file's bytes, in hexadecimal."""
-    hashed = sha256("".join(f"{len(text)} {text} " for text in context).encode())
+    sha = sha256("".join(f"{len(text)} {text} " for text in context).encode())
     with path.open("rb") as file:
         while content := file.read(1 << 20):
-            hashed.update(content)
-    return hashed.hexdigest()
+            sha.update(content)
+    return sha.hexdigest()
 
 
 def sync_folder(folder: Path) -> None:

@@ -158,8 +158,8 @@ def header_rows_of(records: Sequence[Sequence[str]]) -> int:
         return 3
     if len(rows) < 2 or len(rows[0]) < 2:
         return 1
-    repeated = rows[0] == rows[1] and len(set(rows[0])) > 1
-    return 2 if repeated or (rows[0][0].casefold(), rows[1][0].casefold()) in _SECOND_HEADERS else 1
+    is_repeated = rows[0] == rows[1] and len(set(rows[0])) > 1
+    return 2 if is_repeated or (rows[0][0].casefold(), rows[1][0].casefold()) in _SECOND_HEADERS else 1
 
 
 def _guessed_encoding(path: Path) -> str:

@@ -31,11 +31,11 @@ def check_baselines(baselines: Any, column_names: Iterable[str]) -> dict[str, Me
     """Return the mechanisms by name, after a check. Raises `InvalidInput` for names that a table has already."""
     if not isinstance(baselines, Mapping):
         raise invalid("baselines", "mechanisms by their names, {'name': function or channel}", type(baselines).__name__)
-    reserved = {*column_names, *(f"gap_{name}" for name in column_names)}
+    reserved_names = {*column_names, *(f"gap_{name}" for name in column_names)}
     for name in baselines:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise invalid("baselines", "names of printable text", name)
-        if name in reserved or name.startswith("gap_"):
+        if name in reserved_names or name.startswith("gap_"):
             raise invalid("baselines", "names that are no columns of the table", name)
     return {
         name: mechanism if callable(mechanism) else _as_channel(name, mechanism, "")
@@ -54,7 +54,7 @@ def value_at_parameter(
     limits = list(constraints)
     channel: Channel | None
     if callable(mechanism):
-        channel = _required(name, _as_channel(name, mechanism(parameter), where), limits, where)
+        channel = _required(name, _called(name, mechanism, where, parameter), limits, where)
     else:
         channel = _feasible(as_channel(mechanism), limits)
     if channel is None:
@@ -73,15 +73,15 @@ def value_at_point(name: str, mechanism: Mechanism, epsilon: float, eta: float, 
     where = f"epsilon = {epsilon:g}, eta = {eta:g}"
     limits: list[Constraint] = [LocalDP(epsilon), TotalVariation(eta)]
     if callable(mechanism) and _takes_both(mechanism):
-        channel = _required(name, _as_channel(name, mechanism(epsilon, eta), where), limits, where)
+        channel = _required(name, _called(name, mechanism, where, epsilon, eta), limits, where)
     elif callable(mechanism):
-        private = _required(name, _as_channel(name, mechanism(epsilon), where), limits[:1], where)
+        private = _required(name, _called(name, mechanism, where, epsilon), limits[:1], where)
         channel = _required(name, _erased(private, eta), limits, where)
     else:
-        fixed = _feasible(as_channel(mechanism), limits[:1])
-        if fixed is None:
+        fixed_channel = _feasible(as_channel(mechanism), limits[:1])
+        if fixed_channel is None:
             return None
-        channel = _required(name, _erased(fixed, eta), limits, where)
+        channel = _required(name, _erased(fixed_channel, eta), limits, where)
     return _value(name, channel, utility, where)
 
 
@@ -104,6 +104,18 @@ def _takes_both(function: Callable[..., Any]) -> bool:
     return sum(parameter.kind in positional and parameter.default is parameter.empty for parameter in parameters) >= 2
 
 
+def _called(name: str, function: Callable[..., Any], where: str, *arguments: Any) -> Channel:
+    """The channel of a function; what it raises itself is left as it is."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        expected = "a function of epsilon, or of epsilon and eta (in a sweep: of the parameter)"
+        raise invalid(f"baseline {name!r}", expected, Phrase(f"one with other arguments: {error}"), where) from None
+    except ValueError:
+        pass  # A function in C may state no arguments.
+    return _as_channel(name, function(*arguments), where)
+
+
 def _as_channel(name: str, value: Any, where: str) -> Channel:
     try:
         return as_channel(value)
@@ -113,25 +125,27 @@ def _as_channel(name: str, value: Any, where: str) -> Channel:
 
 def _feasible(channel: Channel, constraints: list[Constraint]) -> Channel | None:
     """Return the channel if it meets the constraints, repaired where only rounding exceeds them; None otherwise."""
-    measured = [(constraint.measure(channel).value, constraint.bound) for constraint in constraints]
-    if all(value <= bound for value, bound in measured):
+    values_and_bounds = [(constraint.measure(channel).value, constraint.bound) for constraint in constraints]
+    if all(value <= bound for value, bound in values_and_bounds):
         return channel
-    if not all(value <= bound * (1 + ROUNDED_BASELINE) for value, bound in measured):
+    if not all(value <= bound * (1 + ROUNDED_BASELINE) for value, bound in values_and_bounds):
         return None
     try:
-        repaired = Channel(repair(channel.matrix, constraints, channel.inputs), channel.inputs, channel.outputs)
+        repaired_channel = Channel(repair(channel.matrix, constraints, channel.inputs), channel.inputs, channel.outputs)
     except (InvalidInput, Unrepairable):
         return None
-    return repaired if all(one.measure(repaired).value <= one.bound for one in constraints) else None
+    return (
+        repaired_channel if all(limit.measure(repaired_channel).value <= limit.bound for limit in constraints) else None
+    )
 
 
 def _required(name: str, channel: Channel, constraints: list[Constraint], where: str) -> Channel:
     if (feasible := _feasible(channel, constraints)) is not None:
         return feasible
     for constraint in constraints:
-        if not (measured := constraint.measure(channel)).value <= constraint.bound:
-            raise invalid(f"baseline {name!r}", f"a channel that meets {constraint!r}", Phrase(f"{measured}"), where)
-    raise invalid(f"baseline {name!r}", f"a channel that meets {constraints!r}", Phrase("another"), where)
+        if not (guarantee := constraint.measure(channel)).value <= constraint.bound:
+            raise invalid(f"baseline {name!r}", f"a channel that meets {constraint!r}", Phrase(f"{guarantee}"), where)
+    raise InvalidInput(f"baseline {name!r}: no channel close to it meets {constraints!r} at {where}")
 
 
 def _erased(channel: Channel, eta: float) -> Channel:
@@ -139,12 +153,12 @@ def _erased(channel: Channel, eta: float) -> Channel:
     variation = total_variation(channel).value
     if variation <= eta:
         return channel
-    unlabelled = Channel(channel.matrix)  # without labels: one of them might be that of the erasure
+    unlabelled_channel = Channel(channel.matrix)  # without labels: one of them might be that of the erasure
     for fraction in ERASURE_FRACTIONS:
-        erased = unlabelled.erase(1 - (1 - fraction) * eta / variation)
-        if total_variation(erased).value <= eta:
+        erased_channel = unlabelled_channel.erase(1 - (1 - fraction) * eta / variation)
+        if total_variation(erased_channel).value <= eta:
             break
-    return erased
+    return erased_channel
 
 
 ERASURE_FRACTIONS = (0.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 1.0)

@@ -61,12 +61,31 @@ class ShuffledComparison(Result):
 def after_shuffling(
     utility: Utility, epsilon: float, delta: float, respondents: int, families: Mapping[str, Family] | None = None
 ) -> ShuffledComparison:
-    """Compare channels at one *central* guarantee: (epsilon, delta)-DP of all shuffled reports together [BBGN].
+    """Compare channels at one *central* guarantee of all shuffled reports together [BBGN].
 
-    utility : the objective. epsilon : nats, positive. delta : in (0, 1). families : a channel for each local
-    epsilon, by name; by default the optimal local channel, randomized response and the best subset selection. The
-    optimal local channel need not be the best one after shuffling: splitting a report weakens a shuffled guarantee.
+    The optimal local channel need not be the best one after shuffling: splitting a report weakens a shuffled guarantee.
 
+    Parameters
+    ----------
+    utility : The objective.
+    epsilon : Of the central guarantee, in nats, positive.
+    delta : Of the central guarantee, in (0, 1).
+    respondents : The number of shuffled reports.
+    families : By name, a function from a local epsilon (nats) to a channel. By default the optimal local channel,
+        randomized response and the best subset selection.
+
+    Returns
+    -------
+    ShuffledComparison
+        One row for each family that meets the guarantee, at its largest local epsilon; the best family first.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> from ldpopt import FisherInformation
     >>> family = {"kRR": lambda epsilon: randomized_response(5, epsilon)}
     >>> made = after_shuffling(FisherInformation([0.2] * 5), 0.1, 1e-6, 1_000, family)

@@ -53,12 +53,12 @@ class Envelope(Rows[Corner], Pictured):
 
     _picture, _records = "envelope", "corners"
 
-    def at(self, eta: float) -> float:
+    def value_at(self, eta: float) -> float:
         """Return the optimum for a cap eta in [0, 1], in the unit of the divergence.
 
         >>> from ldpopt.divergences import KL
         >>> found = envelope(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), 1.0)
-        >>> round(found.at(0.3), 6), len(found.corners)
+        >>> round(found.value_at(0.3), 6), len(found.corners)
         (0.029225, 3)
         """
         eta = unit_interval(eta, "eta")
@@ -68,14 +68,28 @@ class Envelope(Rows[Corner], Pictured):
 def envelope(
     utility: Divergence, epsilon: float, *, time_limit: float | None = None, progress: Progress = False
 ) -> Envelope:
-    """Compute all corners of the optimum as a function of the cap eta, for one epsilon in nats [SPR].
-
-    utility : a `Divergence` of two finite distributions with up to 2000 different likelihood ratios P0(x)/P1(x);
-        `InvalidInput` for others.
-    time_limit, progress : as for `optimal_channel`; `complete` says whether the time was enough.
+    """Compute all corners of the optimum as a function of the cap eta, for one epsilon [SPR].
 
     For a hockey stick, or another piecewise linear divergence, corners may lie on one line up to rounding.
 
+    Parameters
+    ----------
+    utility : A `Divergence` of two finite distributions with up to 2000 different likelihood ratios P0(x)/P1(x).
+    epsilon : In nats.
+    time_limit, progress : As for `optimal_channel`.
+
+    Returns
+    -------
+    Envelope
+        The corners in order of eta; `complete` is False if the time was not enough.
+
+    Raises
+    ------
+    InvalidInput
+        If the utility is another one, or epsilon is out of range.
+
+    Examples
+    --------
     >>> from ldpopt.divergences import KL
     >>> found = envelope(Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6]), 2.0)
     >>> [(round(one.eta, 4), round(one.value, 4), one.blocks) for one in found.corners]
@@ -94,8 +108,8 @@ def envelope(
         cuts: dict[int, Cut] = {1: Cut((0, len(pair)), 0.0), best.blocks: best}
         intervals = [(0.0, best.variation(level))]
         while intervals and not deadline.over():
-            remaining = sum(high - low for low, high in intervals)
-            deadline.tell(1 - remaining / best.variation(level) if remaining > 0 else 1.0)
+            remaining_width = sum(high - low for low, high in intervals)
+            deadline.tell(1 - remaining_width / best.variation(level) if remaining_width > 0 else 1.0)
             low, high = intervals.pop()
             if not low < high:
                 continue

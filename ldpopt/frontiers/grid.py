@@ -14,7 +14,7 @@ from ldpopt.bounds import duchi_jordan_wainwright, erased_share, ghazi_issa, gha
 from ldpopt.design import Design, Divergence, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design.utilities.base import ColumnUtility, Utility
 from ldpopt.divergences import JEFFREYS, KL, REVERSE_KL, TOTAL_VARIATION
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import invalid
 from ldpopt.files.atomic import PathLike
 from ldpopt.frontiers.baselines import NO_BASELINES, Baselines, Values, check_baselines, require_use, value_at_point
 from ldpopt.frontiers.run import Work, number_from_json, run, table_text, utility_at
@@ -36,16 +36,18 @@ BASELINES = {
 class FrontierRow(Result):
     """One point (epsilon, eta) of a frontier, with all values in the unit of its utility.
 
-    optimum, lower_bound, upper_bound, certified : those of the designed channel. One of the two bounds is `optimum`
-        itself: the lower one, or the upper one if the utility is an error (less is better).
-    binary_with_erasure, randomized_response_with_erasure : the values of these mechanisms.
-    erased_optimum : the value of the best epsilon-LDP channel, whose reports are erased until it is eta-TV [GI, Thm 8].
-    tv_bound : eta TV(P0, P1) [GI, Thm 5], for the total variation.
-    thm6, thm7 : the bounds of [GI, Thm 6 and 7], for the Jeffreys divergence and the two KL divergences below it.
-    baselines : the values of a user's own mechanisms, by name.
-
     A value that does not apply is None. The binary mechanism and the bounds need one pair of finite hypotheses. Erased
     mechanisms are compared for a `Divergence` and other utilities that are sums over reports.
+
+    Attributes
+    ----------
+    optimum, lower_bound, upper_bound, certified : Those of the designed channel. One bound is `optimum` itself: the
+        lower one, or the upper one if the utility is an error (less is better).
+    binary_with_erasure, randomized_response_with_erasure : The values of these mechanisms.
+    erased_optimum : The value of the best epsilon-LDP channel, whose reports are erased until it is eta-TV [GI, Thm 8].
+    tv_bound : The bound eta TV(P0, P1) [GI, Thm 5], for the total variation.
+    thm6, thm7 : The bounds of [GI, Thm 6 and 7], for the Jeffreys divergence and the two KL divergences below it.
+    baselines : The values of a user's own mechanisms, by name.
     """
 
     epsilon: float
@@ -144,7 +146,7 @@ class Frontier(Rows[FrontierRow], Pictured):
 
 
 _HEADS = ("binary", "k-RR", "erased")
-_FIELDS = tuple(one.name for one in fields(FrontierRow) if one.name != "baselines")
+_FIELDS = tuple(column.name for column in fields(FrontierRow) if column.name != "baselines")
 
 Factory: TypeAlias = Utility | Callable[[float, float], Utility]
 
@@ -158,36 +160,49 @@ def frontier(
     etas: Iterable[float] | float,
     *,
     baselines: Baselines = NO_BASELINES,
-    each: Callable[[FrontierRow], object] | None = None,
+    on_row: Callable[[FrontierRow], object] | None = None,
     jobs: int = 1,
     resume: PathLike | None = None,
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> Frontier:
-    """Design the optimal channel at every (epsilon, eta), with textbook mechanisms and bounds where they apply.
+    """Design the optimal channel at every (epsilon, eta).
+
+    The result compares it with textbook mechanisms and bounds where they apply. For other constraints, use `sweep`.
 
     Parameters
     ----------
-    utility : any utility that `optimal_channel` takes, or a function from (epsilon, eta) to one.
-    epsilons : limits of local differential privacy, in nats; one number or several. etas : limits of total variation,
-        in [0, 1], one or several; a value above tanh(epsilon/2) limits nothing. For other constraints, use `sweep`.
-    baselines : custom mechanisms by name, for the table and the picture: a function from epsilon, or from epsilon
-        and eta, to a channel, or one channel for all points. Each is measured at each point. A mechanism without an
-        argument eta is erased until it is within eta, as the textbook's are. A channel for all points is compared where
-        it is within epsilon, and None elsewhere.
-    each : a function that is called with every row, when the part of the grid that contains it is finished.
-    jobs : the number of processes on this machine, or -1 for one on each core. They are joblib's, so that within
-        ``joblib.parallel_config("dask")`` the workers of a cluster take their place. The rows do not depend on it.
-    resume : a folder, created if it does not exist, that stores every finished part (a few points). After an
-        interruption, the same call continues from there, and gives the same rows as without the interruption.
-    time_limit : seconds for each design, not for all of them: a row whose time ends holds the results so far. It is
+    utility : Any utility that `optimal_channel` takes, or a function from (epsilon, eta) to one.
+    epsilons : Limits of local differential privacy, in nats; one number or several.
+    etas : Limits of total variation, in [0, 1], one or several; a value above tanh(epsilon/2) limits nothing.
+    baselines : Custom mechanisms by name, for the table and the picture. Each is a function from epsilon, or from
+        epsilon and eta, to a channel, or one channel for all points, and is measured at each point. A mechanism without
+        an argument eta is erased until it is within eta, like the textbook mechanisms. A channel for all points is
+        compared where it is within epsilon, and None elsewhere.
+    on_row : A function that is called with every row, when the part of the grid that contains it is finished.
+    jobs : The number of processes on this machine, or -1 for one on each core. The processes are those of joblib, so
+        within ``joblib.parallel_config("dask")`` the workers of a cluster take their place. The rows do not depend on
+        it.
+    resume : A folder, created if it does not exist, that stores every finished part (a few points). After an
+        interruption, the same call continues from there. The rows are the same as without the interruption.
+    time_limit : Seconds for each design, not for all of them: a row whose time ends holds the results so far. It is
         part of the problem that a folder belongs to.
-    progress : True shows a bar on standard error; a function is called with the fraction in [0, 1] that is done, and
-        an exception from it ends the work.
+    progress : True shows a bar on standard error. A function is called with the completed fraction in [0, 1], and an
+        exception from it ends the work.
 
-    Raises `InvalidInput` for an empty grid, for something that is not a utility, for a baseline that is measured beyond
-    the epsilon, or the eta, that it was called with, and for a folder of another problem.
+    Returns
+    -------
+    Frontier
+        One row for each (epsilon, eta), in order; `column` and `gap` give arrays.
 
+    Raises
+    ------
+    InvalidInput
+        If the grid is empty, `utility` is not a utility, or the folder belongs to another problem. Also if a baseline
+        is measured beyond the epsilon, or the eta, that it was called with.
+
+    Examples
+    --------
     >>> from ldpopt import Divergence, MutualInformation
     >>> from ldpopt.divergences import KL
     >>> table = frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [1.0, 2.0], [0.2, 0.4])
@@ -228,7 +243,8 @@ def frontier(
         point_utility, epsilon, eta = part[position]
         return replace(row, baselines=values[id(point_utility), epsilon, eta])
 
-    rows = run(Work(parts, _design_part, _row_from_json, len, add_baselines), each, jobs, resume, progress, time_limit)
+    work = Work(parts, _design_part, _row_from_json, len, add_baselines)
+    rows = run(work, on_row, jobs, resume, progress, time_limit)
     return Frontier(rows, parts[0][0][0])
 
 
@@ -249,10 +265,10 @@ def _design_part(part: Part, time_limit: float | None, progress: Callable[[float
             optima_without_cap[id(utility)] = None
             if isinstance(utility, ColumnUtility):
                 constraint = LocalDP(epsilon)
-                uncapped = optimal_channel(
+                design_without_cap = optimal_channel(
                     utility, constraint, certify=False, time_limit=time_limit, progress=report_progress
                 )
-                optima_without_cap[id(utility)] = uncapped.value
+                optima_without_cap[id(utility)] = design_without_cap.value
         neighbor = (
             design if design is not None and design.utility is utility and isinstance(utility, Divergence) else None
         )
@@ -262,16 +278,16 @@ def _design_part(part: Part, time_limit: float | None, progress: Callable[[float
     return rows
 
 
-def _row_from_json(part: Part, position: int, saved: dict[str, Any]) -> FrontierRow:
-    if set(saved) != set(_FIELDS):
-        raise invalid("row", "the columns of a frontier", Phrase("others"))
+def _row_from_json(part: Part, position: int, saved_row: dict[str, Any]) -> FrontierRow:
+    if set(saved_row) != set(_FIELDS):
+        raise invalid("row", f"the columns {', '.join(_FIELDS)}", ", ".join(sorted(saved_row)))
     optional = (*BASELINES, *BOUNDS)
     numbers: dict[str, Any] = {
         name: None if value is None and name in optional else number_from_json(value)
-        for name, value in saved.items()
+        for name, value in saved_row.items()
         if name != "certified"
     }
-    row = FrontierRow(**numbers, certified=saved["certified"] is True)
+    row = FrontierRow(**numbers, certified=saved_row["certified"] is True)
     if (row.epsilon, row.eta) != part[position][1:]:
         raise ValueError(f"the point {(row.epsilon, row.eta)}")
     return row

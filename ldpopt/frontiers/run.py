@@ -23,7 +23,7 @@ from ldpopt.channel import Channel
 from ldpopt.design.utilities.base import Utility
 from ldpopt.design.utilities.divergence import is_scipy_distribution
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import UNFINISHED, PathLike, hold_lock, read_text, write_text
 from ldpopt.values.deadline import Progress, checked, watched
@@ -49,14 +49,14 @@ def unordered_results(
         from joblib import Parallel, delayed
 
         pool = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered", batch_size=1)
-        numbered = pool(delayed(_call_numbered)(function, number, task) for number, task in tasks)
+        numbered_results = pool(delayed(_call_numbered)(function, number, task) for number, task in tasks)
         try:
             # By calls of `next`: `yield from numbered` would close the pool outside of the block that catches warnings.
-            yield from iter(numbered.__next__, None)
+            yield from iter(numbered_results.__next__, None)
         finally:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the warning says that tasks were cancelled, which is intended
-                numbered.close()
+                numbered_results.close()
 
 
 def check_jobs(jobs: Any) -> int:
@@ -74,10 +74,18 @@ _PROBES = np.concatenate([np.geomspace(1e-6, 1e6, 49), [1.0]])
 def fingerprint(*values: Any) -> str:
     """Compute the SHA-256 of values of any type, as 64 hexadecimal digits.
 
-    It depends on the bits of numbers and arrays, on the type and the fields of dataclasses and other objects, on the
-    nodes and edges of graphs, on the values of divergences, and on the code and the enclosed variables of functions.
+    It depends on
+
+    - the bits of numbers and arrays,
+    - the type and the fields of dataclasses and other objects,
+    - the nodes and edges of graphs,
+    - the values of divergences,
+    - the code and the enclosed variables of functions.
+
     Global variables that a function uses are not included.
 
+    Examples
+    --------
     >>> fingerprint(1.0, [2, 3]) == fingerprint(1.0, [2, 3]) != fingerprint(1.0, (2, 3))
     True
     """
@@ -169,10 +177,10 @@ class Checkpoint:
         path = self.part(number)
         if not path.exists():
             return None
-        saved = strict.json_value(read_text(path), str(path))
-        if not isinstance(saved, dict) or saved.get("problem") != self.problem or "rows" not in saved:
-            raise invalid(str(path), "a part of this frontier (without the file, it is computed again)", Phrase("none"))
-        return saved["rows"]
+        record = strict.json_value(read_text(path), str(path))
+        if not isinstance(record, dict) or record.get("problem") != self.problem or "rows" not in record:
+            raise InvalidInput(f"{path} is not a part of this frontier; delete the file to compute the part again")
+        return record["rows"]
 
     def save(self, number: int, rows: Any) -> None:
         """Save the rows of a part."""
@@ -198,8 +206,8 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
         except OSError as error:
             reason = Phrase((error.strerror or type(error).__name__).lower())
             raise invalid(str(folder), "a folder, or a place for a new one", reason) from None
-        for unfinished in folder.glob(UNFINISHED):
-            unfinished.unlink(missing_ok=True)
+        for unfinished_path in folder.glob(UNFINISHED):
+            unfinished_path.unlink(missing_ok=True)
         if not problem_file.exists():
             if any(path.name != LOCK for path in folder.iterdir()):
                 raise invalid(str(folder), "an empty folder, or that of an interrupted frontier", Phrase("another one"))
@@ -208,9 +216,9 @@ def checkpoint(path: PathLike, problem: str) -> Iterator[Checkpoint]:
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise invalid(str(problem_file), "the header of a frontier", Phrase("something else"))
         if header.get("problem") != problem:
-            same = "the folder of the same frontier (same utility, constraints, grid, method and ldpopt version)"
+            expected = "the folder of the same frontier (same utility, constraints, grid, method and ldpopt version)"
             other = f"one of another problem ({str(header.get('problem'))[:12]}, now {problem[:12]})"
-            raise invalid(str(folder), same, Phrase(other))
+            raise invalid(str(folder), expected, Phrase(other))
         yield Checkpoint(folder, problem)
 
 
@@ -222,10 +230,15 @@ Row = TypeVar("Row")
 class Work(Generic[Part, Row]):
     """The parts of a frontier, and functions for them.
 
-    compute : gives the rows of a part, from the part, the seconds for each design (None for no limit), and a function
-    to call with the share of the part that is done. unpack : turns a row of JSON values back, for a part and the row's
-    place in it; `row_to_json` made them. size : the number of rows of a part. annotate : adds to a row the values that
-    are known besides its design, for a part and the row's place in it; it is neither saved nor computed by workers.
+    Attributes
+    ----------
+    compute : Function that computes the rows of a part. Its arguments are the part, the seconds for each design (None
+        for no limit), and a function to call with the completed fraction of the part.
+    unpack : Function that turns a row of JSON values back, for a part and the row's place in it; `row_to_json` made
+        them.
+    size : Function that counts the rows of a part.
+    annotate : Function that adds the values that are known besides the design to a row, for a part and the row's place
+        in it. The result is neither saved nor computed by workers.
     """
 
     parts: Sequence[Part]
@@ -237,7 +250,7 @@ class Work(Generic[Part, Row]):
 
 def run(
     work: Work[Part, Row],
-    each: Callable[[Row], object] | None,
+    on_row: Callable[[Row], object] | None,
     jobs: int,
     resume: PathLike | None,
     progress: Progress,
@@ -266,35 +279,39 @@ def run(
             rows_by_part[number] = rows
             report_progress()
             for row in rows:
-                if each is not None:
-                    each(row)
+                if on_row is not None:
+                    on_row(row)
 
         if folder is not None:
             for number, part in enumerate(work.parts):
-                saved = folder.load(number)
-                if saved is not None:
-                    finish(number, _load_rows(work, part, saved, folder.part(number)))
-        remaining = [(number, part) for number, part in enumerate(work.parts) if number not in rows_by_part]
-        parallel = jobs != 1 and len(remaining) > 1
+                saved_rows = folder.load(number)
+                if saved_rows is not None:
+                    finish(number, _load_rows(work, part, saved_rows, folder.part(number)))
+        remaining_parts = [(number, part) for number, part in enumerate(work.parts) if number not in rows_by_part]
+        parallel = jobs != 1 and len(remaining_parts) > 1
         compute = (
             functools.partial(work.compute, time_limit=time_limit, progress=_ignore_progress)
             if parallel
             else compute_here
         )
-        with closing(unordered_results(compute, remaining, jobs)) as computed:
-            for number, rows in computed:
+        with closing(unordered_results(compute, remaining_parts, jobs)) as results:
+            for number, rows in results:
                 if folder is not None:
                     folder.save(number, [row_to_json(row) for row in rows])
                 finish(number, rows)
     return tuple(row for number in sorted(rows_by_part) for row in rows_by_part[number])
 
 
-def _load_rows(work: Work[Part, Row], part: Part, saved: Any, path: Path) -> list[Row]:
+def _load_rows(work: Work[Part, Row], part: Part, saved_rows: Any, path: Path) -> list[Row]:
     expected = "finished rows of this frontier (without the file, they are computed again)"
-    if not isinstance(saved, list) or len(saved) != work.size(part) or not all(isinstance(row, dict) for row in saved):
+    if (
+        not isinstance(saved_rows, list)
+        or len(saved_rows) != work.size(part)
+        or not all(isinstance(row, dict) for row in saved_rows)
+    ):
         raise invalid(str(path), expected, Phrase("something else"))
     try:
-        return [work.unpack(part, position, row) for position, row in enumerate(saved)]
+        return [work.unpack(part, position, row) for position, row in enumerate(saved_rows)]
     except (LdpoptError, KeyError, TypeError, ValueError) as error:
         raise invalid(str(path), expected, Phrase(str(error) or type(error).__name__)) from None
 

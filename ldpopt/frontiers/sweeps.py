@@ -34,14 +34,17 @@ Family: TypeAlias = Callable[[Any], Constraint | Iterable[Constraint]]
 class SweepRow(Result):
     """The optimum at one parameter, with the fields of its `Design` except the certificate.
 
-    parameter : the argument of the family.
-    value : the utility, or the error, of the channel.
-    lower_bound, upper_bound : the optimum lies between them. One is the value itself; the other is infinite if nothing
-        is proved.
-    relative_gap, method, note : as in `Design`.
-    certified : whether the gap is within the tolerance of the design.
-    channel : the designed mechanism. guarantees : its measured guarantees, one for each constraint, within its limit.
-    baselines : the values of a user's own mechanisms, by name.
+    Attributes
+    ----------
+    parameter : The argument of the family.
+    value : The utility, or the error, of the channel.
+    lower_bound, upper_bound : Bounds on the optimum. One is the value itself; the other is infinite if nothing is
+        proved.
+    relative_gap, method, note : As in `Design`.
+    certified : True if the gap is within the tolerance of the design.
+    channel : The designed mechanism.
+    guarantees : The measured guarantees of the channel, one for each constraint, within its limit.
+    baselines : The values of a user's own mechanisms, by name.
     """
 
     parameter: Parameter
@@ -144,7 +147,7 @@ class Sweep(Rows[SweepRow], Pictured):
         return table_text([self._title(), header], lines)
 
 
-_FIELDS = tuple(one.name for one in fields(SweepRow) if one.name != "baselines")
+_FIELDS = tuple(column.name for column in fields(SweepRow) if column.name != "baselines")
 
 
 def _cell(value: float | None) -> str:
@@ -167,7 +170,7 @@ def sweep(
     parameters: Iterable[Parameter],
     *,
     baselines: Baselines = NO_BASELINES,
-    each: Callable[[SweepRow], object] | None = None,
+    on_row: Callable[[SweepRow], object] | None = None,
     method: Method | None = None,
     jobs: int = 1,
     resume: PathLike | None = None,
@@ -178,16 +181,28 @@ def sweep(
 
     Parameters
     ----------
-    utility : any utility that `optimal_channel` takes, or a function from the parameter to one.
-    family : a function from a parameter to a constraint or a list of them, such as `LocalDP`.
-    parameters : numbers, or tuples of numbers. method : as for `optimal_channel`.
-    baselines : custom mechanisms by name, for the table and the picture: a function from the parameter to a
-        channel that is within the family's constraints, or one channel for all parameters, compared where it is.
-    each, jobs, resume, time_limit, progress : as for `frontier`.
+    utility : Any utility that `optimal_channel` takes, or a function from the parameter to one.
+    family : A function from a parameter to a constraint or a list of them, such as `LocalDP`.
+    parameters : Numbers, or tuples of numbers.
+    method : As for `optimal_channel`.
+    baselines : Custom mechanisms by name, for the table and the picture. A function maps the
+        parameter to a channel within the family's constraints. One channel for all parameters is compared where it is
+        within them.
+    on_row, jobs, resume, time_limit, progress : As for `frontier`.
 
-    Raises `InvalidInput` if there are no parameters, for something that is not a utility or a constraint, for a
-    baseline that is measured beyond the constraints, and for a folder of another problem.
+    Returns
+    -------
+    Sweep
+        One row for each parameter, in order.
 
+    Raises
+    ------
+    InvalidInput
+        If the parameters are empty, or an object is not a utility or a constraint. Also if a baseline is measured
+        beyond the constraints, or the folder belongs to another problem.
+
+    Examples
+    --------
     >>> from ldpopt import Divergence, RenyiLDP
     >>> from ldpopt.divergences import KL
     >>> utility = Divergence(KL, [0.7, 0.3], [0.4, 0.6])
@@ -222,7 +237,7 @@ def sweep(
         return replace(row, baselines=values_by_point[id(point)])
 
     rows = run(
-        Work(points, _design, _row_from_json, lambda _: 1, add_baselines), each, jobs, resume, progress, time_limit
+        Work(points, _design, _row_from_json, lambda _: 1, add_baselines), on_row, jobs, resume, progress, time_limit
     )
     return Sweep(rows, points[0].utility)
 
@@ -236,15 +251,15 @@ def _design(point: Point, time_limit: float | None, progress: Callable[[float], 
     return [SweepRow(point.parameter, *fields, design.channel, design.guarantees)]
 
 
-def _row_from_json(point: Point, _: int, saved: dict[str, Any]) -> SweepRow:
+def _row_from_json(point: Point, _: int, saved_row: dict[str, Any]) -> SweepRow:
     """The saved row. The guarantees of the channel are measured again instead of being read."""
     names = ("value", "lower_bound", "upper_bound", "relative_gap")
-    value, lower, upper, gap = (number_from_json(saved[name]) for name in names)
-    channel = Channel.from_json(strict.json_text(saved["channel"]))
+    value, lower, upper, gap = (number_from_json(saved_row[name]) for name in names)
+    channel = Channel.from_json(strict.json_text(saved_row["channel"]))
     size = None if getattr(point.utility, "continuous", False) else getattr(point.utility, "size", None)
     if size is not None and channel.shape[0] != size:
         raise invalid("channel", f"{size} inputs", channel.shape[0])
-    details = (saved["certified"] is True, str(saved["method"]), str(saved["note"]))
+    details = (saved_row["certified"] is True, str(saved_row["method"]), str(saved_row["note"]))
     guarantees = stated_guarantees(channel, point.constraints)
     for constraint, guarantee in zip(point.constraints, guarantees, strict=True):
         if not guarantee.value <= constraint.bound:

@@ -196,11 +196,11 @@ def read_microdata(
     (('no', 'yes'), [0.5, 0.5], [1.0, 0.0])
     """
     where = str(path)
-    pairs, (answered, grouped) = _counted(path, answer, group)
+    pairs, (answer_position, group_position) = _counted(path, answer, group)
     column_name = column_shown(answer)
     if not pairs:
         raise invalid(where, "a line for each respondent", Phrase("column names alone"))
-    for name, side in ((grouped, 0), (answered, 1)):
+    for name, side in ((group_position, 0), (answer_position, 1)):
         if name in {pair[side] for pair in pairs}:
             # If this line were taken for names, a respondent would be dropped silently.
             raise invalid(where, "column names in the first line", Phrase("one that is also a value"))
@@ -212,8 +212,8 @@ def read_microdata(
         pairs, answers = _binned(pairs, bins, where, column_name)
     else:
         if len(texts) > MOST_NUMBERS and all(is_number(text) for text in texts):
-            how = "bins=6, or bins=[1000, 2000] for edges"
-            expected = f"at most {MOST_NUMBERS} different numbers (cut them into bins: {how})"
+            bins_example = "bins=6, or bins=[1000, 2000] for edges"
+            expected = f"at most {MOST_NUMBERS} different numbers (cut them into bins: {bins_example})"
             raise invalid(where, expected, Phrase(f"{len(texts)}"), f"column {column_name}")
         answers = sorted(texts, key=_kind_of(texts))
     if len(answers) < 2:
@@ -255,8 +255,8 @@ def _binned(
     counts: Counter[tuple[str, str]] = Counter()
     for (group, text), count in pairs.items():
         counts[group, names[bisect_right(edges, float(text))]] += count
-    occupied = {name for _, name in counts}
-    return counts, [name for name in names if name in occupied]
+    occupied_names = {name for _, name in counts}
+    return counts, [name for name in names if name in occupied_names]
 
 
 OTHER_FORMATS = (".parquet", ".xlsx", ".xlsm", ".sav", ".zsav", ".por", ".dta", ".sas7bdat")
@@ -273,14 +273,14 @@ def _counted(path: PathLike, answer: ColumnKey, group: ColumnKey) -> tuple[Count
     dialect = sniff(file) if file.is_file() else PLAIN
     table = parse_table(str(path), read_text(path, dialect.encoding), dialect.delimiter)
     names = table.names()
-    answered, grouped = table.position(answer, names), table.position(group, names)
-    if answered == grouped:
+    answer_position, group_position = table.position(answer, names), table.position(group, names)
+    if answer_position == group_position:
         raise invalid(table.path, "two different columns", Phrase(f"column {column_shown(answer)} twice"))
     rows = range(1, len(table.rows))
-    pairs = Counter((table.text(row, grouped), table.text(row, answered)) for row in rows)
+    pairs = Counter((table.text(row, group_position), table.text(row, answer_position)) for row in rows)
     if dialect.decimal == ",":
         pairs = Counter({(_pointed(first), _pointed(second)): count for (first, second), count in pairs.items()})
-    return pairs, (names[answered], names[grouped])
+    return pairs, (names[answer_position], names[group_position])
 
 
 def _pointed(text: str) -> str:

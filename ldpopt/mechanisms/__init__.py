@@ -31,12 +31,5 @@ _HOMES = {
     ),
     "ldpopt.privacy.finite_pair": ("FinitePair",),
 }  # fmt: skip
-_MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [*_MODULES]
-
-__getattr__ = offering(__name__, _MODULES)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__, __getattr__, __dir__ = offering(__name__, _HOMES)

@@ -105,8 +105,8 @@ def restricted_renyi(noise: Noise, shift: float, order: float) -> Guarantee:
 
     def log_value(best: float, step: float) -> arb:
         """Compute log E|h|^A at a (1 + step), where a = 1/(v + c) for c = `best`."""
-        moved, power = arb(shift) / noise.scale, arb(order) / (arb(order) - 1)
-        return noise.log_drop((moved + best) / (1 + arb(step)) - moved, moved, power)
+        scaled_shift, power = arb(shift) / noise.scale, arb(order) / (arb(order) - 1)
+        return noise.log_drop((scaled_shift + best) / (1 + arb(step)) - scaled_shift, scaled_shift, power)
 
     def rough(c: float) -> float:
         with precision(START_BITS + GUARD_BITS):

@@ -133,8 +133,8 @@ class ContinuousPair:
         """Compute rho = sup over orders 1 < alpha < max_order of (D_alpha - xi)/alpha, in nats."""
         xi, top = number(xi, "xi"), bounded_order(max_order)
         low, high = self._zcdp(xi, top)
-        bounded = {} if math.isinf(top) else {"max_order": top}
-        return guarantee("zcdp", low, high, "[BS, Def 1.1]", self.enclosed, xi=xi, **bounded)
+        parameters = {} if math.isinf(top) else {"max_order": top}
+        return guarantee("zcdp", low, high, "[BS, Def 1.1]", self.enclosed, xi=xi, **parameters)
 
     def mcdp(self) -> MeanConcentrated:
         """Compute (mu, tau): the mean of the privacy loss, and its subgaussian parameter [DR, Def 3.3]."""
@@ -423,8 +423,8 @@ _CUT_DROPS = (1.0, 4.0, 12.0, 36.0, 100.0, 300.0, 745.0)
 
 def _peaks(logs: Sequence[float]) -> list[int]:
     """The positions of local maxima of a list."""
-    padded = [-math.inf, *logs, -math.inf]
-    return [n for n in range(len(logs)) if padded[n] < padded[n + 1] >= padded[n + 2]]
+    padded_logs = [-math.inf, *logs, -math.inf]
+    return [n for n in range(len(logs)) if padded_logs[n] < padded_logs[n + 1] >= padded_logs[n + 2]]
 
 
 def _climbed(log_function: Callable[[float], float], a: float, b: float) -> float:

@@ -31,10 +31,10 @@ def gaussian_moment(mu: float, rate: float, power: arb, logs: int, bits: int) ->
 
     Parameters
     ----------
-    mu, rate : positive; rate in (0, 1).
-    power : a ball around a real number; 0 or 1 if `logs` is not 0.
+    mu, rate : Positive; rate in (0, 1).
+    power : A ball around a real number; 0 or 1 if `logs` is not 0.
     logs : 0, 1 or 2.
-    bits : the accuracy to aim at.
+    bits : The accuracy to aim at.
     """
     from flint import arb
 

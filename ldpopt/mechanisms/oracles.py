@@ -79,8 +79,9 @@ class FrequencyOracle(Checked, ABC, k=at_least_two, epsilon=positive_epsilon):
 
     def estimate(self, support_counts: Any, n: int) -> Array:
         """Estimate the frequencies without bias, shape (k,), from the support counts of n reports."""
-        own, other = self.support
-        return np.asarray((counted(support_counts, self.k) / positive_integer(n, "n") - other) / (own - other))
+        own_probability, other = self.support
+        support_rate = counted(support_counts, self.k) / positive_integer(n, "n")
+        return np.asarray((support_rate - other) / (own_probability - other))
 
     def variance(self, frequency: float, n: int) -> float:
         """Compute the variance of the estimate of one frequency from n respondents [LH].
@@ -88,14 +89,14 @@ class FrequencyOracle(Checked, ABC, k=at_least_two, epsilon=positive_epsilon):
         For the frequency f it is s (1 - s)/(n (own - other)^2) with own, other = `support` and s = f own + (1 - f)
         other.
         """
-        f, (own, other) = unit_interval(frequency, "frequency"), self.support
-        s = f * own + (1 - f) * other
-        return s * (1 - s) / (positive_integer(n, "n") * (own - other) ** 2)
+        f, (own_probability, other) = unit_interval(frequency, "frequency"), self.support
+        s = f * own_probability + (1 - f) * other
+        return s * (1 - s) / (positive_integer(n, "n") * (own_probability - other) ** 2)
 
     def _answers(self, x: Any) -> Answers:
         answers = np.atleast_1d(np.asarray(x))
-        listed = answers.ndim == 1 and answers.dtype.kind in "iu"
-        if not listed or (answers.size and not 0 <= answers.min() <= answers.max() < self.k):
+        is_list = answers.ndim == 1 and answers.dtype.kind in "iu"
+        if not is_list or (answers.size and not 0 <= answers.min() <= answers.max() < self.k):
             raise invalid("answers", f"integers 0 to {self.k - 1} in one dimension", x)
         return answers.astype(np.intp)
 
@@ -152,8 +153,8 @@ class UnaryEncoding(FrequencyOracle, own=unit_interval, other=unit_interval):
         super().__post_init__()
         if not 0 < self.other < self.own < 1:
             raise invalid("own and other", "probabilities with 0 < other < own < 1", (self.own, self.other))
-        own, other = Fraction(self.own), Fraction(self.other)
-        true = log_up(own * (1 - other) / (other * (1 - own)))
+        own_probability, other = Fraction(self.own), Fraction(self.other)
+        true = log_up(own_probability * (1 - other) / (other * (1 - own_probability)))
         if not true <= self.epsilon:
             raise invalid("epsilon", f"at least {true!r}, what these probabilities give", self.epsilon)
 
@@ -209,9 +210,25 @@ def _toss(bits: npt.NDArray[np.bool_], chance: float, rng: np.random.Generator) 
 def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
     """Build the symmetric unary encoding (basic RAPPOR) [RAPPOR].
 
-    k >= 2; epsilon in nats. Every bit is kept with odds e^(epsilon/2). Its total variation eta is tanh(epsilon/4).
-    Raises `InvalidInput` for values out of range.
+    Every bit is reported truthfully with odds e^(epsilon/2). Its total variation eta is tanh(epsilon/4).
 
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats.
+
+    Returns
+    -------
+    UnaryEncoding
+        The frequency oracle.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> m = unary_encoding(10, 1.0)
     >>> round(m.own, 4), round(m.eta, 4), round(m.variance(0.0, 1), 4)
     (0.6225, 0.2449, 3.9177)
@@ -226,10 +243,26 @@ def unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
 def optimized_unary_encoding(k: int, epsilon: float) -> UnaryEncoding:
     """Build the optimized unary encoding [LH].
 
-    k >= 2; epsilon in nats. The answer's bit is set with probability 1/2, others with 1/(1 + e^epsilon). The total
-    variation eta is tanh(epsilon/2)/2, and the variance at frequency 0 is 4e/(n (e-1)^2) with e = exp(epsilon). Raises
-    `InvalidInput` for values out of range.
+    The answer's bit is set with probability 1/2, others with 1/(1 + e^epsilon). The total variation eta is
+    tanh(epsilon/2)/2, and the variance at frequency 0 is 4e/(n (e-1)^2) with e = exp(epsilon).
 
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats.
+
+    Returns
+    -------
+    UnaryEncoding
+        The frequency oracle.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> m = optimized_unary_encoding(10, 1.0)
     >>> round(m.other, 4), round(m.eta, 4), round(m.variance(0.0, 1), 4)
     (0.2689, 0.2311, 3.6827)
@@ -353,17 +386,33 @@ class HadamardResponse(Checked, k=at_least_two, epsilon=positive_epsilon, blocks
     def channel(self) -> Channel:
         """Build the (k, K) channel."""
         check_size(self.k, self.reports)
-        preferred = self.sign(np.arange(self.k)[:, None], np.arange(self.reports)) > 0
-        return Channel(np.where(preferred, self._high, self._low), tuple(range(self.k)), tuple(range(self.reports)))
+        is_preferred = self.sign(np.arange(self.k)[:, None], np.arange(self.reports)) > 0
+        return Channel(np.where(is_preferred, self._high, self._low), tuple(range(self.k)), tuple(range(self.reports)))
 
 
 def hadamard_response(k: int, epsilon: float) -> HadamardResponse:
     """Build the Hadamard response with the block structure of the paper [HR, section 5].
 
-    k >= 2; epsilon in nats. The number of blocks is the largest power of two up to min(e^epsilon, 2k); below
-    epsilon = log 2 there is one block. The width is the smallest power of two above k/blocks. Raises `InvalidInput`
-    for values out of range.
+    The number of blocks is the largest power of two up to min(e^epsilon, 2k); below epsilon = log 2 there is one block.
+    The width is the smallest power of two above k/blocks.
 
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats.
+
+    Returns
+    -------
+    HadamardResponse
+        The frequency oracle.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> m = hadamard_response(10, 1.0)
     >>> m.blocks, m.width, round(m.eta, 4), round(m.variance(0.1, 1, 0.5), 3)
     (2, 8, 0.3005, 5.527)
@@ -428,8 +477,8 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
     @property
     def support(self) -> tuple[float, float]:
         """The probabilities that the reported bucket is that of the true answer, and that of any given other answer."""
-        moved = self.keep_probability * self._odds
-        return self.keep_probability, moved + (self.keep_probability - moved) * self.collision
+        moved_probability = self.keep_probability * self._odds
+        return self.keep_probability, moved_probability + (self.keep_probability - moved_probability) * self.collision
 
     @property
     def eta(self) -> float:
@@ -499,13 +548,25 @@ class LocalHashing(FrequencyOracle, buckets=at_least_two, prime=at_least_two):
 def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENNE_31) -> LocalHashing:
     """Build local hashing to a number of `buckets` (2: binary local hashing) [LH].
 
-    - `k` : the number of answers, at least 2.
-    - `epsilon` : in nats.
-    - `buckets` : at least 2.
-    - `prime` : the modulus of the hash functions, a prime of at least k and `buckets`, at most 2**31 - 1.
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats.
+    buckets : At least 2.
+    prime : The modulus of the hash functions, a prime of at least k and `buckets`, at most 2**31 - 1.
 
-    Raises `InvalidInput` for values out of range.
+    Returns
+    -------
+    LocalHashing
+        The frequency oracle.
 
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> m = local_hashing(100, 1.0)
     >>> round(m.eta, 6), round(m.variance(0.0, 1), 4)
     (0.231059, 4.6827)
@@ -516,10 +577,26 @@ def local_hashing(k: int, epsilon: float, buckets: int = 2, prime: int = MERSENN
 def optimized_local_hashing(k: int, epsilon: float, prime: int = MERSENNE_31) -> LocalHashing:
     """Build local hashing to the integer of buckets nearest to e^epsilon + 1, at least 2 [LH].
 
-    With e = exp(epsilon), its variance at frequency 0 is close to 4e/(n (e-1)^2) for every k. The largest `epsilon` is
-    20 nats, since more would need more buckets than there are hash values. Raises `InvalidInput` for values out of
-    range.
+    With e = exp(epsilon), its variance at frequency 0 is close to 4e/(n (e-1)^2) for every k.
 
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats, at most 20, since more would need more buckets than there are hash values.
+    prime : The modulus of the hash functions, as for `local_hashing`.
+
+    Returns
+    -------
+    LocalHashing
+        The frequency oracle.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> m = optimized_local_hashing(1000, 1.0)
     >>> m.buckets, round(m.variance(0.0, 1), 4)
     (4, 3.6917)

@@ -34,28 +34,41 @@ from ldpopt.values.labels import Label, aligned, distinct_labels
 Mask = npt.NDArray[np.bool_]
 
 
-def staircase_matrix(preferred: Mask, epsilon: float) -> Array:
-    """Build the matrix proportional to e^epsilon where `preferred` (k, m), else to 1.
+def staircase_matrix(is_preferred: Mask, epsilon: float) -> Array:
+    """Build the matrix proportional to e^epsilon where `is_preferred` (k, m), else to 1.
 
-    It uses a slightly smaller epsilon. Every row of `preferred` must have the same number of true entries.
+    It uses a slightly smaller epsilon. Every row of `is_preferred` must have the same number of true entries.
     """
     ratio = math.exp(toward_privacy(epsilon))
-    members = int(preferred[0].sum())
-    total = members * ratio + (preferred.shape[1] - members)
-    return np.asarray(np.where(preferred, ratio / total, 1.0 / total), dtype=np.float64)
+    members = int(is_preferred[0].sum())
+    total = members * ratio + (is_preferred.shape[1] - members)
+    return np.asarray(np.where(is_preferred, ratio / total, 1.0 / total), dtype=np.float64)
 
 
 def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build k-ary randomized response [KOV14].
 
-    It reports the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon).
+    It reports the answer with probability e/(e + k - 1), each other one with 1/(e + k - 1), e = exp(epsilon). Its eta,
+    the total variation distance between two rows, is (e - 1)/(e + k - 1).
 
-    - `k` : the number of answers, at least 2.
-    - `epsilon` : in nats.
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats.
+    inputs : Labels of the answers; None for 0 to k - 1.
 
-    Returns a (k, k) channel whose outputs carry the labels of the inputs. Its eta, the total variation distance between
-    two rows, is (e - 1)/(e + k - 1). Raises `InvalidInput` for values out of range.
+    Returns
+    -------
+    Channel
+        A (k, k) channel whose outputs carry the labels of the inputs.
 
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> randomized_response(3, 1.0).matrix[0].round(4)
     array([0.5761, 0.2119, 0.2119])
     """
@@ -68,17 +81,29 @@ def randomized_response(k: int, epsilon: float, *, inputs: Iterable[Label] | Non
 def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build subset selection: report a subset of `size` answers [YB].
 
-    A subset with the true answer is e^epsilon times as likely as another one.
+    A subset with the true answer is e^epsilon times as likely as another one. With e = exp(epsilon), d = size and c = d
+    (k - d)/(k - 1), its eta is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a
+    distribution near the uniform one.
 
-    - `k` : the number of answers, at least 2.
-    - `epsilon` : in nats.
-    - `size` : 1 <= size < k.
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats.
+    size : The number of answers in a subset, 1 <= size < k.
+    inputs : Labels of the answers; None for 0 to k - 1.
 
-    Returns a (k, C(k, size)) channel whose outputs are tuples of input labels. With e = exp(epsilon), d = size and c =
-    d (k - d)/(k - 1), its eta is (e - 1) c/(d e + k - d). With d near k/(e + 1) it is optimal for estimating a
-    distribution near the uniform one. Raises `InvalidInput` for values out of range and for matrices of more than 2**24
-    entries.
+    Returns
+    -------
+    Channel
+        A (k, C(k, size)) channel whose outputs are tuples of input labels.
 
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range, or the matrix would have more than 2**24 entries.
+
+    Examples
+    --------
     >>> subset_selection(3, 1.0, 2).outputs
     ((0, 1), (0, 2), (1, 2))
     """
@@ -99,11 +124,28 @@ def subset_selection(k: int, epsilon: float, size: int, *, inputs: Iterable[Labe
 def binary(p0: Any, p1: Any, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build the binary mechanism [GI, eq. 23-24].
 
-    It reports 0 with odds e^epsilon when P0(x) >= P1(x), else 1 with the same odds. p0, p1 : distributions of shape
-    (k,); epsilon in nats; a (k, 2) channel. Among all epsilon-LDP channels it preserves the largest total variation
-    between the two distributions of the report, tanh(epsilon/2) TV(P0, P1). Its eta is tanh(epsilon/2). Raises
-    `InvalidInput` for values that are not distributions, unequal lengths or epsilon out of range.
+    It reports 0 with odds e^epsilon when P0(x) >= P1(x), else 1 with the same odds. Among all epsilon-LDP channels it
+    preserves the largest total variation between the two distributions of the report, tanh(epsilon/2) TV(P0, P1). Its
+    eta is tanh(epsilon/2).
 
+    Parameters
+    ----------
+    p0, p1 : Arrays (k,), the two distributions of the answer.
+    epsilon : In nats.
+    inputs : Labels of the answers; None for 0 to k - 1.
+
+    Returns
+    -------
+    Channel
+        A (k, 2) channel with outputs 0 and 1.
+
+    Raises
+    ------
+    InvalidInput
+        If the arrays are not distributions of equal length, or epsilon is out of range.
+
+    Examples
+    --------
     >>> binary([0.7, 0.2, 0.1], [0.1, 0.2, 0.7], 1.0).matrix.round(4)
     array([[0.7311, 0.2689],
            [0.7311, 0.2689],
@@ -126,27 +168,42 @@ def binary_with_erasure(
 ) -> Channel:
     """Build the binary mechanism with erasure that is eta-TV [GI, eq. 26-28].
 
-    p0, p1 : distributions of shape (k,); epsilon in nats; eta in [0, 1], a bound on the total variation distance
-    between two rows. Returns a (k, 3) channel with outputs 0, 1 and ``'erased'``. The report is erased,
-    independently of the answer, with probability 1 - eta / tanh(epsilon/2), at least 0. For eta up to tanh(epsilon/2),
-    the
-    channel preserves the total variation eta TV(P0, P1). No epsilon-LDP and eta-TV channel preserves more [GI, Thm 5].
-    Raises `InvalidInput` as
-    `binary` does, and for eta out of range.
+    The report is erased, independently of the answer, with probability 1 - eta / tanh(epsilon/2), at least 0. For eta
+    up to tanh(epsilon/2), the channel preserves the total variation eta TV(P0, P1). No epsilon-LDP and eta-TV channel
+    preserves more [GI, Thm 5].
 
+    Parameters
+    ----------
+    p0, p1 : Arrays (k,), the two distributions of the answer.
+    epsilon : In nats.
+    eta : Cap on the total variation distance between two rows, in [0, 1].
+    inputs : Labels of the answers; None for 0 to k - 1.
+
+    Returns
+    -------
+    Channel
+        A (k, 3) channel with outputs 0, 1 and ``'erased'``.
+
+    Raises
+    ------
+    InvalidInput
+        If the arrays are not distributions of equal length, or epsilon or eta is out of range.
+
+    Examples
+    --------
     >>> binary_with_erasure([0.9, 0.1], [0.1, 0.9], 1.0, 0.2).matrix.round(4)
     array([[0.3164, 0.1164, 0.5672],
            [0.1164, 0.3164, 0.5672]])
     """
-    reduced = toward_privacy(positive_epsilon(epsilon))
-    tanh = math.tanh(reduced / 2)
+    lowered_epsilon = toward_privacy(positive_epsilon(epsilon))
+    tanh = math.tanh(lowered_epsilon / 2)
     # The difference of the rows is set first: eta bounds it, and it may be far smaller than the entries.
     difference = min(toward_privacy(unit_interval(eta, "eta")), tanh)
-    low = difference / math.expm1(reduced)
+    low = difference / math.expm1(lowered_epsilon)
     p0, p1, labels = _hypotheses(p0, p1, inputs)
     matrix = np.where(np.stack([p0 >= p1, p0 < p1], axis=1), low + difference, low)
-    erased = 1.0 - (2 * low + difference) if difference < tanh else 0.0
-    matrix = np.hstack([matrix, np.full((len(matrix), 1), erased)])
+    erasure_probability = 1.0 - (2 * low + difference) if difference < tanh else 0.0
+    matrix = np.hstack([matrix, np.full((len(matrix), 1), erasure_probability)])
     return Channel(matrix, labels, (0, 1, ERASED))
 
 
@@ -155,9 +212,6 @@ OUTPUTS: tuple[Label, ...] = ("first", "not last", "middle to first", "middle to
 
 def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build a channel of six reports on three answers that is (epsilon, delta)-LDP.
-
-    - `epsilon` : in nats, above 0.
-    - `inputs` : labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the two hypotheses.
 
     Two reports have probabilities that differ by the factor e^(2 epsilon). With e = exp(epsilon), N = 2 (e^2 + e + 1)
     and delta = (e^2 - e)/N, the columns of the (3, 6) channel are
@@ -168,9 +222,25 @@ def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channe
 
     For a strictly convex f it improves on a public coin between full disclosure and the best epsilon-LDP channel. The
     condition is that this channel is strictly better with three blocks of answers than with fewer. See
-    docs/explanation/open-problems/approximate-ldp.md. Raises `InvalidInput` for an epsilon that is not above 0, or if
-    there are not three labels.
+    docs/explanation/open-problems/approximate-ldp.md.
 
+    Parameters
+    ----------
+    epsilon : In nats, above 0.
+    inputs : Labels of the three answers, sorted by the likelihood ratio P0(x)/P1(x) of the two hypotheses.
+
+    Returns
+    -------
+    Channel
+        The (3, 6) channel.
+
+    Raises
+    ------
+    InvalidInput
+        If epsilon is not above 0, or there are not three labels.
+
+    Examples
+    --------
     >>> (14 * two_step(math.log(2.0)).matrix).round(9)
     array([[2., 6., 2., 1., 3., 0.],
            [0., 3., 4., 4., 3., 0.],
@@ -193,15 +263,28 @@ def two_step(epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channe
 def truncated_geometric(k: int, epsilon: float, *, inputs: Iterable[Label] | None = None) -> Channel:
     """Build the truncated geometric mechanism on ordered answers 0..k-1 [Geometric].
 
-    It adds two-sided geometric noise; reports outside are moved to the nearer end.
+    It adds two-sided geometric noise; reports outside are moved to the nearer end. With q = exp(-epsilon/(k-1)), Q[x,
+    y] is q^|x-y| / (1+q) if y is one of the two ends, and (1-q)/(1+q) q^|x-y| otherwise. Its eta is 1 - q^((k-1)/2) for
+    odd k and 1 - 2 q^(k/2)/(1+q) for even k.
 
-    - `k` : the number of answers, at least 2.
-    - `epsilon` : in nats, that of the (k, k) channel; between neighboring answers it is epsilon/(k-1).
+    Parameters
+    ----------
+    k : The number of answers, at least 2.
+    epsilon : In nats, that of the (k, k) channel; between neighboring answers it is epsilon/(k-1).
+    inputs : Labels of the answers; None for 0 to k - 1.
 
-    With q = exp(-epsilon/(k-1)), Q[x, y] is q^|x-y| / (1+q) if y is one of the two ends, and (1-q)/(1+q) q^|x-y|
-    otherwise. Its eta is 1 - q^((k-1)/2) for odd k and 1 - 2 q^(k/2)/(1+q) for even k. Raises `InvalidInput` for values
-    out of range.
+    Returns
+    -------
+    Channel
+        A (k, k) channel.
 
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> truncated_geometric(3, 2.0).matrix.round(4)
     array([[0.7311, 0.17  , 0.0989],
            [0.2689, 0.4621, 0.2689],
@@ -221,24 +304,38 @@ def sort_partition_randomize(
 ) -> Channel:
     """Build randomized response on blocks of the inputs sorted by likelihood ratio [SPR].
 
-    It reports the answer's block with odds e^epsilon against each of the other m - 1 blocks.
+    It reports the answer's block with odds e^epsilon against each of the other m - 1 blocks. With e = exp(epsilon), its
+    eta is (e - 1)/(e + m - 1). For every f-divergence, some choice of blocks is optimal under epsilon-LDP [SPR].
 
-    - `p0`, `p1` : distributions of shape (k,), the two hypotheses to distinguish.
-    - `epsilon` : in nats.
-    - `blocks` : m lists of input positions 0..k-1, every input in one: intervals of the inputs sorted by the likelihood
-      ratio P0/P1. Inputs with equal ratios may be in neighboring blocks, and inputs with P0 = P1 = 0 in any block.
+    Parameters
+    ----------
+    p0, p1 : Arrays (k,), the two distributions to distinguish.
+    epsilon : In nats.
+    blocks : M lists of input positions 0..k-1, every input in one. They are intervals of the inputs sorted by the
+        likelihood ratio P0/P1. Inputs with equal ratios may be in neighboring blocks, and inputs with P0 = P1 = 0 in
+        any block.
+    inputs : Labels of the answers; None for 0 to k - 1.
 
-    Returns a (k, m) channel with output j for block j. With e = exp(epsilon), its eta is (e - 1)/(e + m - 1). For every
-    f-divergence, some choice of blocks is optimal under epsilon-LDP [SPR]. Raises `InvalidInput` for other blocks.
+    Returns
+    -------
+    Channel
+        A (k, m) channel with output j for block j.
 
+    Raises
+    ------
+    InvalidInput
+        If the blocks are not such intervals, or another value is out of range.
+
+    Examples
+    --------
     >>> sort_partition_randomize([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 1.0, [[0], [1], [2]]).shape
     (3, 3)
     """
     p0, p1, labels = _hypotheses(p0, p1, inputs)
     block = _block_of(blocks, len(p0))
     _check_contiguous(block, p0, p1)
-    preferred = block[:, None] == np.arange(block.max() + 1)
-    matrix = staircase_matrix(preferred, positive_epsilon(epsilon))
+    is_preferred = block[:, None] == np.arange(block.max() + 1)
+    matrix = staircase_matrix(is_preferred, positive_epsilon(epsilon))
     return Channel(matrix, labels, tuple(range(len(blocks))))
 
 
@@ -265,16 +362,17 @@ def _check_contiguous(block: np.ndarray[Any, np.dtype[np.intp]], p0: Array, p1: 
     with np.errstate(divide="ignore", over="ignore"):
         ratio = p0[possible] / p1[possible]
     order = np.lexsort((ratio, block[possible]))
-    where, ratio, possible = block[possible][order], ratio[order], possible[order]
-    first = np.flatnonzero(np.diff(where, prepend=-1))
-    last = np.append(first[1:], len(where)) - 1
+    block_numbers, ratio, possible = block[possible][order], ratio[order], possible[order]
+    first = np.flatnonzero(np.diff(block_numbers, prepend=-1))
+    last = np.append(first[1:], len(block_numbers)) - 1
     # By lowest, then highest ratio: a block of one ratio comes before a wider one that begins there.
     order = np.lexsort((ratio[last], ratio[first]))
     top, bottom = last[order[:-1]], first[order[1:]]
     overlap = np.flatnonzero(ratio[top] > ratio[bottom] * (1 + RATIO_RTOL))
     if overlap.size:
         a, b = int(top[overlap[0]]), int(bottom[overlap[0]])
-        got = f"blocks {where[a]} and {where[b]} overlapping: ratio {ratio[a]:.6g} of input {possible[a]} lies above"
+        blocks = f"blocks {block_numbers[a]} and {block_numbers[b]}"
+        got = f"{blocks} overlapping: ratio {ratio[a]:.6g} of input {possible[a]} lies above"
         raise invalid("blocks", "intervals of the sorted ratio P0/P1", f"{got} {ratio[b]:.6g} of input {possible[b]}")
 
 

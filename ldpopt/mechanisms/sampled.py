@@ -70,8 +70,8 @@ class SampledPair(ContinuousPair):
 
     Parameters
     ----------
-    base : the pair of the noise, a `GaussianPair` or `LaplacePair`.
-    rate : r in (0, 1), the probability that a person takes part.
+    base : The pair of the noise, a `GaussianPair` or `LaplacePair`.
+    rate : R in (0, 1), the probability that a person takes part.
 
     >>> from ldpopt.mechanisms.noise import LaplacePair
     >>> sampled = LaplacePair(1.0).subsampled(0.1)
@@ -90,8 +90,8 @@ class SampledPair(ContinuousPair):
         object.__setattr__(self, "rate", share)
         if share == 1:
             raise invalid("rate", "a number in (0, 1); the base itself is the pair at 1", share)
-        mixed, largest = sampled_log(base.log_p, base.log_q, share), sampled_epsilon(base.epsilon, share)
-        super().__init__(mixed, base.log_q, base.edges, largest)
+        sampled_log_p, largest = sampled_log(base.log_p, base.log_q, share), sampled_epsilon(base.epsilon, share)
+        super().__init__(sampled_log_p, base.log_q, base.edges, largest)
 
     def __repr__(self) -> str:
         return f"SampledPair({self.base!r}, rate={self.rate!r})"

@@ -183,9 +183,11 @@ class MatrixMechanism(ByValue):
         object.__setattr__(self, "workload", workload)
         object.__setattr__(self, "strategy", strategy)
         object.__setattr__(self, "epsilon", positive_epsilon(self.epsilon))
-        missed = np.abs(self.reconstruction @ strategy - workload).max()
-        if missed > SPAN_RTOL * np.abs(workload).max():
-            raise invalid("strategy", "rows that span those of the workload", f"a query missed by {missed:.3g}")
+        reconstruction_error = np.abs(self.reconstruction @ strategy - workload).max()
+        if reconstruction_error > SPAN_RTOL * np.abs(workload).max():
+            raise invalid(
+                "strategy", "rows that span those of the workload", f"a query missed by {reconstruction_error:.3g}"
+            )
 
     @property
     def reconstruction(self) -> Array:
@@ -230,9 +232,9 @@ class MatrixMechanism(ByValue):
             return guarantee("restricted_renyi", 0.0, bound.value, "[CIM, eq. 3]", False, order=order)
         u, singular, _ = np.linalg.svd(self.reconstruction.T, full_matrices=False)
         space = u[:, singular > QUERY_RANK * singular[0]]
-        signed = self.strategy * (self.epsilon / self.sensitivity)
+        scaled_strategy = self.strategy * (self.epsilon / self.sensitivity)
         low = high = 0.0
-        for column in np.unique(signed.T, axis=0):
+        for column in np.unique(scaled_strategy.T, axis=0):
             lower, upper = vector_divergence(column, space, order)
             low, high = max(low, lower), max(high, upper)
         # The divergence is convex in the shift, so no column gives more than a vertex of the 1-norm ball.

@@ -92,8 +92,8 @@ def exact_sum(values: npt.NDArray[np.float64]) -> Fraction:
         parts, powers = _by_power(parts.ravel(), powers.ravel())
     integers, shift = parts.tolist(), powers.tolist()
     lowest_power = min(shift, default=0)
-    summed = sum(m << (e - lowest_power) for m, e in zip(integers, shift, strict=True))
-    return Fraction(summed << lowest_power) if lowest_power >= 0 else Fraction(summed, 1 << -lowest_power)
+    integer_sum = sum(m << (e - lowest_power) for m, e in zip(integers, shift, strict=True))
+    return Fraction(integer_sum << lowest_power) if lowest_power >= 0 else Fraction(integer_sum, 1 << -lowest_power)
 
 
 def _by_power(
@@ -105,8 +105,8 @@ def _by_power(
     starts = np.flatnonzero(np.diff(powers, prepend=powers[0] - 1))
     # The halves have 26 and 27 bits and a sign: no sum of fewer than 2^36 of them overflows.
     high, low = parts >> 27, parts & (2**27 - 1)
-    summed = np.concatenate([np.add.reduceat(low, starts), np.add.reduceat(high, starts)])
-    return summed, np.concatenate([powers[starts], powers[starts] + 27])
+    power_sums = np.concatenate([np.add.reduceat(low, starts), np.add.reduceat(high, starts)])
+    return power_sums, np.concatenate([powers[starts], powers[starts] + 27])
 
 
 def bisected(holds: Callable[[float], bool], low: float, high: float, gap: float) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.design.problems.reduction import Cells
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.plots.figure import (
     FIRST_COLOR,
     SECOND_COLOR,
@@ -41,14 +41,28 @@ MAX_LABELS = 60
 
 
 def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] | None = None) -> Axes:
-    """Draw Pr(report | answer): a row for each of the k answers, a column for each of the m reports.
+    """Draw Pr(report | answer), with one row per answer and one column per report.
 
-    channel : a `Channel` or a (k, m) array. ax : matplotlib axes; without them a new figure is made.
-    order : the rows from top to bottom, as positions of the k answers; by default the order of the channel.
+    Probabilities are printed in the cells if they are readable at this size.
 
-    Probabilities are printed in the cells if they are readable at this size. Returns the axes. Raises `InvalidInput` if
-    the array is not a channel.
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    ax : Matplotlib axes; without them a new figure is made.
+    order : The rows from top to bottom, as positions of the k answers; by default the order of the channel.
 
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    InvalidInput
+        If the array is not a channel, or the order is not one of its rows.
+
+    Examples
+    --------
     >>> channel([[0.7, 0.3], [0.3, 0.7]]).get_xlabel()
     'report'
     """
@@ -56,7 +70,7 @@ def channel(channel: ChannelLike, ax: Axes | None = None, order: Sequence[int] |
     k, m = channel.shape
     if order is not None:
         if sorted(order) != list(range(k)):
-            raise invalid("order", f"each position from 0 to {k - 1} once", Phrase("others"))
+            raise invalid("order", f"each position from 0 to {k - 1} once", Phrase(list(order)))
         channel = Channel(channel.matrix[list(order)], [channel.inputs[x] for x in order], channel.outputs)
     _, inch = row_labels(channel.inputs)
     ax = axes_or_new(ax, 2.2 + min(max(0.65 * m, 2.2), 11), 1.4 + min(max(inch * k, 1.5), 12))
@@ -123,15 +137,29 @@ def blocks(
     *,
     names: tuple[str, str] | None = None,
 ) -> Axes:
-    """Draw P0 and P1 with the answers sorted by P0/P1, and a band for every block of answers with one row.
+    """Draw P0 and P1 with the answers sorted by P0/P1, and a band for every block of answers.
 
-    utility : a finite `Divergence` with k answers, or a `Design`, whose own channel is then the default.
-    channel : the channel with the blocks, k rows. names : the names of P0 and P1.
-    ax : matplotlib axes; without them a new figure is made.
+    The answers of one block have one row, the same distribution of reports, so a report cannot distinguish them.
 
-    Answers of one block have the same distribution of reports, so a report cannot distinguish them. Returns the axes.
-    Raises `InvalidInput` for another number of rows.
+    Parameters
+    ----------
+    utility : Finite `Divergence` with k answers, or a `Design`, whose own channel is then the default.
+    channel : The channel with the blocks, k rows.
+    ax : Matplotlib axes; without them a new figure is made.
+    names : The names of P0 and P1.
 
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    InvalidInput
+        If the number of rows is another one, or no channel is given for a `Divergence`.
+
+    Examples
+    --------
     >>> from ldpopt import Divergence
     >>> from ldpopt.divergences import KL
     >>> ax = blocks(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [[0.7, 0.3], [0.3, 0.7], [0.3, 0.7]])
@@ -142,7 +170,7 @@ def blocks(
     if hasattr(divergence, "channel"):
         channel, divergence = divergence.channel if channel is None else channel, _finite_utility(divergence)
     if channel is None:
-        raise invalid("channel", "a channel in addition to a Divergence", Phrase("none"))
+        raise InvalidInput("channel not given: a Divergence has none; pass channel=, or a Design as the utility")
     channel = as_channel(channel)
     if divergence.continuous:
         raise invalid("utility", "hypotheses on finitely many answers", divergence)
@@ -283,11 +311,26 @@ def shares(
 ) -> Axes:
     """Draw a point and an interval for each of k answers, with the first answer on top.
 
-    values, lower, upper : arrays (k,). truth : known shares to mark, (k,), if any.
-    ax : matplotlib axes; without them a new figure is made. level : of the intervals, which the picture says.
+    Parameters
+    ----------
+    labels : The k answers.
+    values, lower, upper : Arrays (k,).
+    truth : Known proportions to mark, (k,), if any.
+    ax : Matplotlib axes; without them a new figure is made.
+    level : Confidence level of the intervals, which the picture states.
 
-    Returns the axes. Raises `InvalidInput` for arrays of other shapes.
+    Returns
+    -------
+    Axes
+        The axes with the picture.
 
+    Raises
+    ------
+    InvalidInput
+        If an array has another shape.
+
+    Examples
+    --------
     >>> shares(["no", "yes"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7]).get_xlabel()
     'share of respondents, with 95 % intervals'
     """
@@ -318,11 +361,24 @@ def coefficients(
     ax: Axes | None = None,
     axis_label: str = "coefficient",
 ) -> Axes:
-    """Draw a point and an interval for each of k numbers, with the first on top and a line at zero.
+    """Draw a point and an interval for each of k numbers, and a line at zero.
 
-    values, lower, upper : arrays (k,). what : the name of the scale. ax : matplotlib axes; without them a new figure is
-        made. Returns the axes.
+    The first number is on top.
 
+    Parameters
+    ----------
+    labels : The k names.
+    values, lower, upper : Arrays (k,).
+    ax : Matplotlib axes; without them a new figure is made.
+    axis_label : The name of the scale.
+
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Examples
+    --------
     >>> coefficients(["Intercept", "age"], [-1.0, 0.2], [-1.5, 0.1], [-0.5, 0.3]).get_xlabel()
     'coefficient'
     """

@@ -34,18 +34,33 @@ MAX_RATIO = 1e200
 
 
 def bounds(comparison: Comparison, ax: Axes | None = None, *, width: float | None = None) -> Axes:
-    """Draw a `Comparison`: at one (epsilon, eta) the ratio of each bound to the optimum, on a logarithmic scale.
+    """Draw a `Comparison` of bounds with the optimum.
 
-    Of a question over several limits: the frontier, and below it the share of the optimum that the binary mechanism
-    misses, next to the share of the tightest bound that no channel reaches; with `ax`, the frontier alone.
+    At one (epsilon, eta) it shows the ratio of each bound to the optimum, on a logarithmic scale. Bounds that are 1e200
+    times off or more are left out.
 
-    comparison : from `bounds.compare`. ax : matplotlib axes; without them a new figure is made.
-    width : of a new figure in inches; by default 8.5, or 9.5 over several limits.
+    For a question over several limits it shows the frontier. Below it stand the fraction of the optimum that the binary
+    mechanism misses and the fraction of the tightest bound that no channel reaches. With `ax`, only the frontier is
+    drawn.
 
-    Bounds that are 1e200 times off or more are left out. Returns the axes, of several the first.
+    Parameters
+    ----------
+    comparison : The result of `bounds.compare`.
+    ax : Matplotlib axes; without them a new figure is made.
+    width : The width of a new figure in inches; by default 8.5, or 9.5 over several limits.
 
-    Raises `InvalidInput` for a width that is not positive.
+    Returns
+    -------
+    Axes
+        The axes with the picture; of several the first.
 
+    Raises
+    ------
+    InvalidInput
+        If the width is not positive.
+
+    Examples
+    --------
     >>> from ldpopt.bounds import compare
     >>> bounds(compare([0.9, 0.1], [0.4, 0.6], 1.0)).get_xlabel()
     'times off the optimum'
@@ -113,7 +128,7 @@ def _over_limits(comparison: Comparison, ax: Axes | None, width: float) -> Axes:
     """The three pictures of a comparison over several limits, or the first of them on `ax`."""
     rows, rows_to_bounds = [], []
     for limits in comparison.points:
-        point_rows = comparison.at(*limits)
+        point_rows = comparison.rows_at(*limits)
         best_row = point_rows[0]
         columns: dict[str, Any] = dict.fromkeys(_COLUMNS.values())
         columns |= {_COLUMNS[row.reference]: row.value for row in point_rows if row.reference in _COLUMNS}

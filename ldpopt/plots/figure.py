@@ -18,7 +18,7 @@ import numpy as np
 
 from ldpopt.design import MutualInformation
 from ldpopt.divergences import FDivergence
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files.escapes import overrides_shown
 from ldpopt.values.distribution import Array, number
 
@@ -230,7 +230,7 @@ def inches_of(ax: Axes) -> Array:
 
 
 def is_narrow(ax: Axes) -> bool:
-    """Return True if axes are no wider than one column of a paper."""
+    """Return True if axes are at most as wide as one column of a paper."""
     return slot_width(ax) < NARROW_WIDTH
 
 
@@ -289,11 +289,25 @@ def legend_above(ax: Axes, size: float = 9) -> None:
 def move_legend(ax: Axes, place: str, size: float | None = None) -> Axes:
     """Move the legend of a picture, in as many columns as fit, and return `ax`.
 
-    place : "above", "below" or "beside" the data, "inside" where it hides least, or "none" to take it away.
-    size : of the letters, in points; by default the size that they have.
+    Parameters
+    ----------
+    ax : Axes with a legend.
+    place : One of `PLACES`, next to the data. With "inside" the legend stands where it hides least, and with "none" it
+        is removed.
+    size : The size of the letters, in points; by default the size that they have.
 
-    Raises `InvalidInput` for another place, and for a picture without a legend.
+    Returns
+    -------
+    Axes
+        The axes `ax`.
 
+    Raises
+    ------
+    InvalidInput
+        If the place is another one, or the picture has no legend.
+
+    Examples
+    --------
     >>> from ldpopt.plots import shares
     >>> ax = shares(["no", "yes"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7], truth=[0.5, 0.5])
     >>> len(move_legend(ax, "below").get_legend().get_texts())
@@ -301,7 +315,7 @@ def move_legend(ax: Axes, place: str, size: float | None = None) -> Axes:
     """
     legend = ax.get_legend()
     if legend is None:
-        raise invalid("legend", "a picture that has one", Phrase("none"))
+        raise InvalidInput("legend not found: the picture has none; draw labelled curves first")
     texts = legend.get_texts()
     font_size = texts[0].get_fontsize() if size is None and texts else size or 9
     labels = [text.get_text() for text in texts]
@@ -314,13 +328,22 @@ def put_legend(
 ) -> None:
     """Add a legend to finished axes, in as many columns as fit.
 
-    place : "above", "below" or "beside" the data, "inside" where it hides least, or "none"; "auto" is beside wide axes,
-        and below those of a column of a paper.
-    handles, labels : what stands in it, as for matplotlib's `Axes.legend`. size : of the letters, in points.
-    title : of the legend.
+    Parameters
+    ----------
+    ax : The finished axes.
+    place : One of `PLACES`, as for `move_legend`, or "auto": to the right of wide axes, and below those of a column of
+        a paper.
+    handles, labels : The entries, as for matplotlib's `Axes.legend`.
+    size : The size of the letters, in points.
+    title : The title of the legend.
 
-    Raises `InvalidInput` for another place.
+    Raises
+    ------
+    InvalidInput
+        If the place is another one.
 
+    Examples
+    --------
     >>> ax = axes_or_new(None, 5.0, 3.0)
     >>> line = ax.plot([0, 1], [0, 1], label="rises")
     >>> put_legend(ax, "below", *ax.get_legend_handles_labels())
@@ -420,8 +443,8 @@ def picture(ax: Axes, kind: str = "png") -> bytes:
             ax.figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, **metadata)
         except ValueError as error:
             if latex and "measuring" in str(error):
-                expected = rf"labels without \ & # $ ~, in letters that {latex['pgf.texsystem']} knows (pdf takes all)"
-                raise invalid("pgf", expected, Phrase("others")) from None
+                letters = f"in letters that {latex['pgf.texsystem']} knows"
+                raise InvalidInput(rf"pgf: labels must be without \ & # $ ~, {letters} (pdf takes all)") from None
             raise
     if not latex:
         return out.getvalue()

@@ -91,21 +91,34 @@ BOUNDS: dict[str, tuple[str, Any]] = {
 
 
 def frontier(frontier: Frontier | Sweep, ax: Axes | None = None, *, legend: str = "auto", corners: bool = True) -> Axes:
-    """Draw the utility of the optimal channel and of textbook mechanisms against eta, with a colour for each epsilon.
+    """Draw the utility of the optimal channel and of textbook mechanisms against eta.
 
-    frontier : from `ldpopt.frontier`; a result of `ldpopt.sweep` is drawn by `plots.sweep`.
-    ax : matplotlib axes; without them a new figure is made.
-    legend : where it stands, one of "above", "below", "beside", "inside" and "none"; "auto" is beside the data, or
-        below axes of less than 5 inches, as in a column of a paper.
-    corners : whether the optimum of two finite hypotheses bends at its own corners (`frontiers.envelope`) between the
-        caps of the table. Without them, and for other utilities, straight lines join the caps.
+    Each epsilon has a color. Mechanisms that are not known for the utility are left out, and a user's own are drawn
+    under their names. The band above an optimum reaches to its proven upper bound; a certified design has a band
+    without width. Erased mechanisms and bounds bend where eta stops binding. A bound is a thin line at every epsilon
+    where some of it stays within the picture; the legend names these values where they are not all.
 
-    Mechanisms that are not known for the utility are left out, and a user's own are drawn under their names. The
-    band above an optimum reaches to its proven upper bound; a certified design has a band without width. Erased
-    mechanisms and bounds bend where eta stops binding. A bound is a thin line at every epsilon where some of it
-    stays within the picture; the legend names these values where they are not all. Returns the axes. Raises
-    `InvalidInput` for another place of the legend.
+    Parameters
+    ----------
+    frontier : The result of `ldpopt.frontier`; a result of `ldpopt.sweep` is drawn by `plots.sweep`.
+    ax : Matplotlib axes; without them a new figure is made.
+    legend : One of `PLACES`, or "auto": to the right of the data, or below axes of less than 5 inches, as in a column
+        of a paper.
+    corners : True bends the optimum of two finite hypotheses at its own corners (`frontiers.envelope`) between the caps
+        of the table. Without them, and for other utilities, straight lines join the caps.
 
+    Returns
+    -------
+    Axes
+        The axes with the picture.
+
+    Raises
+    ------
+    InvalidInput
+        If the place of the legend is another one.
+
+    Examples
+    --------
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL
     >>> made = frontiers.frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [1.0], [0.1, 0.2])
@@ -196,18 +209,22 @@ def _corners(frontier: Frontier, epsilon: float, eta: Array, optimum: Array) -> 
     ):
         return []
     curve = corners_of(utility, epsilon, time_limit=5.0)
-    is_consistent = np.allclose([curve.at(cap) for cap in eta], optimum, rtol=1e-6, atol=0)
+    is_consistent = np.allclose([curve.value_at(cap) for cap in eta], optimum, rtol=1e-6, atol=0)
     return [(corner.eta, corner.value) for corner in curve.corners] if curve.complete and is_consistent else []
 
 
 def _bend(eta: Array, values: Array) -> list[Point]:
     """The point where c min(1, eta / kappa) bends: it rises along a line from zero, and is constant from kappa on."""
-    rising = np.flatnonzero((eta > 0) & (values > 0))
-    if rising.size < 2 or not values[rising[0]] < values[rising[-1]] or not np.isfinite(values[rising]).all():
+    positive_points = np.flatnonzero((eta > 0) & (values > 0))
+    if (
+        positive_points.size < 2
+        or not values[positive_points[0]] < values[positive_points[-1]]
+        or not np.isfinite(values[positive_points]).all()
+    ):
         return []
-    slope, height = values[rising[0]] / eta[rising[0]], values[rising[-1]]
+    slope, height = values[positive_points[0]] / eta[positive_points[0]], values[positive_points[-1]]
     bend = height / slope
-    return [(float(bend), float(height))] if bend < eta[rising[-1]] * (1 - 1e-9) else []
+    return [(float(bend), float(height))] if bend < eta[positive_points[-1]] * (1 - 1e-9) else []
 
 
 def _with_bends(eta: Array, values: Array, bends: list[Point]) -> tuple[Array, Array]:
@@ -291,10 +308,10 @@ def trade_off(curve: Any, ax: Axes | None = None) -> Axes:
     return label_axes(ax, "type I error", "type II error")
 
 
-def profile(composed: Any, ax: Axes | None = None) -> Axes:
+def profile(composition: Any, ax: Axes | None = None) -> Axes:
     """Draw the smallest delta at every epsilon, on a logarithmic scale.
 
-    composed : a `ComposedPair`, or another object with `hockey_stick` and `local_dp`.
+    composition : a `ComposedPair`, or another object with `hockey_stick` and `local_dp`.
     ax : matplotlib axes; without them a new figure is made.
 
     Epsilon is in nats; delta is a probability [GI, Def 1]. Returns the axes.
@@ -304,9 +321,9 @@ def profile(composed: Any, ax: Axes | None = None) -> Axes:
     'smallest δ'
     """
     ax = axes_or_new(ax, 5, 3.6)
-    top = float(composed.approximate_dp(1e-12))
+    top = float(composition.approximate_dp(1e-12))
     epsilons = np.linspace(0.0, top if 0 < top < np.inf else 1.0, 120)
-    deltas = np.array([float(composed.hockey_stick(float(epsilon))) for epsilon in epsilons])
+    deltas = np.array([float(composition.hockey_stick(float(epsilon))) for epsilon in epsilons])
     ax.plot(epsilons, np.where(deltas > 0, deltas, np.nan), color=FIRST_COLOR, lw=2)
     ax.set_yscale("log")
     # Where delta reaches zero, the scale does not follow it down.

@@ -42,20 +42,35 @@ def gap_map(
     vmax: float | None = None,
     bar: bool = True,
 ) -> Axes:
-    """Draw the share of the optimum that a mechanism loses, 1 - baseline / optimum, at every (epsilon, eta).
+    """Draw the fraction of the optimum that a mechanism loses at every (epsilon, eta).
 
-    frontier : from `ldpopt.frontier`, over a grid. baseline : one of its columns, such as ``"binary_with_erasure"``.
-    ax : matplotlib axes; without them a new figure is made. label : of the colours, instead of the baseline's name.
-    vmin, vmax : the shares, in [0, 1], at the two ends of the colours; by default 0 and the largest share of the table.
-        Maps that are compared need the same ones: `gap_maps` draws several with one scale.
-    bar : whether the color scale is drawn next to the map.
+    The fraction is 1 - baseline / optimum. Each point of the grid has one cell, and all cells are of one size: nothing
+    is drawn between the points or beyond them. The axes count the points from 0 and are labelled with their epsilons
+    and etas. Above the line eta is at least tanh(epsilon/2), where the cap has no effect [GI, Prop 2]. Percentages are
+    printed where they fit.
 
-    Each point of the grid has one cell, and all cells are of one size: nothing is drawn between the points or beyond
-    them. The axes count the points from 0 and are labelled with their epsilons and etas. Above the line
-    eta is at least tanh(epsilon/2), where the cap has no effect [GI, Prop 2]. Percentages are printed where they fit.
+    Parameters
+    ----------
+    frontier : The result of `ldpopt.frontier`, over a grid.
+    baseline : One of its columns, such as ``"binary_with_erasure"``.
+    ax : Matplotlib axes; without them a new figure is made.
+    label : The title of the color scale, instead of the baseline's name.
+    vmin, vmax : The fractions, in [0, 1], at the two ends of the colors; by default 0 and the largest fraction of the
+        table. Maps that are compared need the same ones: `gap_maps` draws several with one scale.
+    bar : True draws the color scale next to the map.
 
-    Returns the axes. Raises `InvalidInput` for an unknown column, and for a scale that does not rise.
+    Returns
+    -------
+    Axes
+        The axes with the picture.
 
+    Raises
+    ------
+    InvalidInput
+        If the column is unknown, or the scale does not rise.
+
+    Examples
+    --------
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL
     >>> made = frontiers.frontier(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), [0.5, 1.0], [0.1, 0.2])
@@ -142,14 +157,29 @@ def draw_percent_bar(mesh: Any, ax: Any, label: str) -> None:
 def gap_maps(
     frontiers: Mapping[str, Frontier], baseline: str, label: str = "", *, width: float | None = None
 ) -> list[Axes]:
-    """Draw `gap_map` for several frontiers side by side, on one scale of colours.
+    """Draw `gap_map` for several frontiers side by side, on one scale of colors.
 
-    frontiers : by the titles of their maps. baseline : one of their columns. label : of the colours.
-    width : of the figure in inches; by default 4 for each map.
+    The scale reaches from 0 to the largest fraction of all maps.
 
-    The scale reaches from 0 to the largest share of all maps. Returns the axes, from left to right. Raises
-    `InvalidInput` for no frontiers, for an unknown column and for a width that is not positive.
+    Parameters
+    ----------
+    frontiers : The frontiers, by the titles of their maps.
+    baseline : One of their columns.
+    label : The title of the color scale.
+    width : The width of the figure in inches; by default 4 for each map.
 
+    Returns
+    -------
+    list[Axes]
+        The axes, from left to right.
+
+    Raises
+    ------
+    InvalidInput
+        If the mapping is empty, the column is unknown, or the width is not positive.
+
+    Examples
+    --------
     >>> from ldpopt import Divergence, frontiers
     >>> from ldpopt.divergences import KL, TOTAL_VARIATION
     >>> p0, p1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
@@ -158,7 +188,7 @@ def gap_maps(
     ['KL divergence', 'total variation']
     """
     if not isinstance(frontiers, Mapping) or not frontiers:
-        raise invalid("frontiers", "at least one frontier by its title", Phrase("none"))
+        raise invalid("frontiers", "a mapping from titles to at least one frontier", Phrase(f"{frontiers!r:.40}"))
     panel = 4.0 if width is None else positive_width(width) / len(frontiers)
     high = max(0.01, *(largest_finite(table.gap(baseline)) for table in frontiers.values()))
     axes = panels([panel] * len(frontiers), min(3.6, 0.9 + 0.75 * panel))

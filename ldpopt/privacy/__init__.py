@@ -29,15 +29,8 @@ _HOMES = {
     "ldpopt.privacy.least_pair": ("antipodal_pair",),
     "ldpopt.privacy.shapes": ("Thresholds",),
 }  # fmt: skip
-_MODULES = {name: module for module, names in _HOMES.items() for name in names}
+_LOADED = (
+    Guarantee, TradeOffCurve, Witness, approximate_dp, hockey_stick, local_dp, renyi, total_variation, trade_off,
+)  # fmt: skip
 
-__all__ = [
-    "Guarantee", "TradeOffCurve", "Witness", "approximate_dp", "hockey_stick", "local_dp", "renyi", "total_variation",
-    "trade_off", *_MODULES,
-]  # fmt: skip
-
-__getattr__ = offering(__name__, _MODULES)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__, __getattr__, __dir__ = offering(__name__, _HOMES, _LOADED)

@@ -24,13 +24,28 @@ TOTAL_VARIATION_REFERENCE = "[GI, Def 7]"
 def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> Guarantee:
     """Return the smallest delta in [0, 1] such that the channel is (epsilon, delta)-LDP.
 
-    epsilon is in nats and may have any sign.
+    delta is the largest sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+ over inputs x and x'. This is the hockey-stick
+    divergence of two rows, after rows are divided by their sums [GI, Def 1]. At epsilon = 0 it is the total variation.
+    Below 0 it is at least 1 - exp(epsilon), which even equal rows have.
 
-    delta = max over inputs x, x' of sum_y (Q[x, y] - exp(epsilon) Q[x', y])_+. This is the hockey-stick divergence of
-    two rows, after rows are divided by their sums [GI, Def 1]. At epsilon = 0 it is the total variation. Below 0 it is
-    at least 1 - exp(epsilon), which even equal rows have. The outputs of the witness are the event that attains it.
-    With a policy `graph`, only adjacent inputs are compared.
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    epsilon : In nats, of any sign.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
 
+    Returns
+    -------
+    Guarantee
+        The smallest delta. The outputs of its witness are the event that attains it.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, epsilon is NaN, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> g = hockey_stick([[0.75, 0.25], [0.25, 0.75]], 0.5)
     >>> round(float(g), 9), g.witness.outputs
     (0.337819682, (0,))
@@ -154,11 +169,27 @@ _MAX_EXACT_ENTRIES = 1 << 21
 def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """Return the smallest eta in [0, 1] such that the channel is eta-TV.
 
-    eta is the largest distance between two rows. The distance of two rows is half the sum of |Q[x, y] - Q[x', y]| over
-    y, after both are divided by their sums. This is the Dobrushin coefficient of the channel [GI, Def 7]. With a policy
-    `graph`, only adjacent inputs are compared. Takes O(k^2 m) time and O(k^2 + k m) memory, where k is the number of
-    distinct rows.
+    eta is the largest distance between two rows, the Dobrushin coefficient of the channel [GI, Def 7]. The distance of
+    two rows is half the sum of |Q[x, y] - Q[x', y]| over y, after both are divided by their sums. For k distinct rows
+    it takes O(k^2 m) time and O(k^2 + k m) memory.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The smallest eta. Its witness names two rows at this distance, and the event with different probabilities.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> g = total_variation([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness
     (0.5, Witness(inputs=(0, 1), outputs=(0,)))
@@ -166,20 +197,20 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     channel = as_channel(channel)
     q = channel.matrix
     if graph is None:
-        i, j, missed = _candidates(q)
+        i, j, unlisted_distance = _candidates(q)
     else:
-        (i, j), missed = ordered_pairs(channel, graph), 0.0
+        (i, j), unlisted_distance = ordered_pairs(channel, graph), 0.0
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     bounds = [hockey_stick_of_pairs(q[a], q[b], 0.0) for a, b in in_blocks(i, j, q.shape[1])]
     lower, upper = (np.concatenate(side) for side in zip(*bounds, strict=True))
     low, high = float(lower.max()), float(upper.max())
     if high == 0:
-        return Guarantee("total_variation", missed, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
+        return Guarantee("total_variation", unlisted_distance, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     x, other = (int(end[first_largest(upper)]) for end in (i, j))
     event = positive_event(q[[x]], q[[other]], 0.0)[0]
     witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, event)))
-    value, exact = min(1.0, high + missed), missed <= EXACT_GAP * high
+    value, exact = min(1.0, high + unlisted_distance), unlisted_distance <= EXACT_GAP * high
     return Guarantee("total_variation", value, low, witness, exact, TOTAL_VARIATION_REFERENCE)
 
 
@@ -209,13 +240,30 @@ def _candidates(q: Array) -> tuple[Index, Index, float]:
 def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> Guarantee:
     """Return the smallest epsilon (nats) such that the channel is (epsilon, delta)-LDP.
 
-    delta lies in [0, 1]. The value is inf if no epsilon suffices; `delta = 0` gives pure LDP. With a policy `graph`,
-    only adjacent inputs are compared. The value is exact: delta is the maximum of finitely many lines in e^epsilon, one
-    for each event that a likelihood-ratio test can accept [GI, Thm 1].
+    The value is exact: delta is the maximum of finitely many lines in e^epsilon, one for each event that a
+    likelihood-ratio test can accept [GI, Thm 1].
 
-    Where a row sums to one up to rounding, its entries are not divided by the sum if the other row has a zero there.
-    So (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.
+    Where a row sums to one up to rounding, its entries are not divided by the sum if the other row has a zero there. So
+    (0.1, 0, 0.9) against (0, 0.1, 0.9) is (0, 0.1)-LDP.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    delta : In [0, 1]; 0 gives pure LDP.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The smallest epsilon, in nats; inf if no epsilon suffices.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, delta is out of range, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> g = approximate_dp([[0.75, 0.25], [0.25, 0.75]], 0.25)
     >>> round(float(g), 9)
     0.693147181
@@ -236,12 +284,12 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
     row_shift = shift(p, q)
     p_sums, q_sums, difference_sums, size = _events(p, q)
     error = (p.shape[1] + 4) * ULP
-    allowed = delta * (1 + row_shift.defect)[:, None]
+    allowed_excess = delta * (1 + row_shift.defect)[:, None]
     growth = np.expm1(row_shift.value)[:, None]
     bounds = []
     for sign in (-1, 1):
         # delta(t) = max_n P_n/P - t Q_n/Q <= delta  iff  t P/Q >= (P_n - delta P)/Q_n for every n.
-        excess = p_sums * (1 + sign * error) - allowed * (1 - sign * 2 * ULP) + sign * 8 * SUBNORMAL
+        excess = p_sums * (1 + sign * error) - allowed_excess * (1 - sign * 2 * ULP) + sign * 8 * SUBNORMAL
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             logs = np.log(np.maximum(excess, 5e-324)) - np.log(q_sums) - row_shift.value[:, None]
             logs += sign * (
@@ -249,9 +297,11 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
             )
             # Near t = 1 the logarithm of the quotient loses digits, which the difference keeps.
             difference_error = (
-                error * size + 4 * ULP * (allowed + q_sums * np.abs(growth)) + 2 * q_sums * row_shift.error[:, None]
+                error * size
+                + 4 * ULP * (allowed_excess + q_sums * np.abs(growth))
+                + 2 * q_sums * row_shift.error[:, None]
             )
-            part = (difference_sums - allowed - q_sums * growth + sign * (difference_error + 8 * SUBNORMAL)) / (
+            part = (difference_sums - allowed_excess - q_sums * growth + sign * (difference_error + 8 * SUBNORMAL)) / (
                 q_sums * (1 + growth)
             )
             near_logs = np.log1p(np.clip(part * (1 + sign * np.sign(part) * (error + 8 * ULP)), -0.5, 1.0))
@@ -269,10 +319,10 @@ def _exceeds(p: Array, q: Array, level: float) -> bool:
 
     A row that sums to one up to rounding is not divided by its sum: 1 - d and d, both rounded, need not sum to one.
     """
-    excluded = exact_sum(p[(q == 0) & (p > 0)])
+    excluded_mass = exact_sum(p[(q == 0) & (p > 0)])
     total = exact_sum(p)
     short = abs(total - 1) <= Fraction(1, 2**53)
-    return excluded > Fraction(level) * (1 if short else total)
+    return excluded_mass > Fraction(level) * (1 if short else total)
 
 
 def _events(p: Array, q: Array) -> tuple[Array, Array, Array, Array]:
@@ -309,7 +359,7 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
     # If the delta of a pair at some epsilon is at most the level, this epsilon is large enough for the pair.
     later = epsilon * (1 + 1e-9) + 1e-15
     upper = np.where(high <= level, epsilon, np.where(screen(matrix, later)[1] <= level, later, np.inf))
-    tied = screen(matrix, epsilon * (1 - TIE_RTOL))[0] > level
-    lower = np.where(tied, epsilon * (1 - TIE_RTOL), -np.inf)
+    is_tied = screen(matrix, epsilon * (1 - TIE_RTOL))[0] > level
+    lower = np.where(is_tied, epsilon * (1 - TIE_RTOL), -np.inf)
     lower[x, other] = epsilon
     return lower, upper

@@ -31,8 +31,17 @@ from ldpopt.values.results import Pictured
 def proved(channel: ExactChannel) -> tuple[Guarantee, Guarantee]:
     """Prove the epsilon (nats) and eta of an exact channel in rational arithmetic.
 
-    Both are the values of [GI, Def 6] and [GI, Def 7].
+    Parameters
+    ----------
+    channel : `ExactChannel` with k inputs and m outputs, shape (k, m).
 
+    Returns
+    -------
+    tuple[Guarantee, Guarantee]
+        epsilon, in nats [GI, Def 6], and eta, in [0, 1] [GI, Def 7].
+
+    Examples
+    --------
     >>> epsilon, eta = proved(ExactChannel([[3, 1], [1, 3]], bits=2))
     >>> round(float(epsilon), 9), float(eta), epsilon.witness.inputs
     (1.098612289, 0.5, (0, 1))
@@ -99,8 +108,8 @@ class Audit(Pictured):
 
     def __str__(self) -> str:
         columns = [cells for _, cells in self._cells()][:3]
-        padded = [[cell.ljust(max(map(len, cells))) for cell in cells] for cells in columns]
-        return "\n".join([self._title(), *("  ".join(row).rstrip() for row in zip(*padded, strict=True))])
+        padded_columns = [[cell.ljust(max(map(len, cells))) for cell in cells] for cells in columns]
+        return "\n".join([self._title(), *("  ".join(row).rstrip() for row in zip(*padded_columns, strict=True))])
 
     def __rich__(self) -> Any:
         from rich.table import Table
@@ -146,15 +155,30 @@ class Audit(Pictured):
 
 
 def audit(channel: ChannelLike, graph: Policy = None, *, features: Any = None, progress: Progress = False) -> Audit:
-    """Measure every guarantee of the channel: pure, approximate, Rényi, zCDP, f-DP and leakage.
-
-    - `graph` : a policy graph over the inputs (networkx); only adjacent inputs are compared.
-    - `features` : an array (m,) or (m, d), one row for each output, or `Affine` or `Polynomial`. It adds the guarantees
-      against adversaries restricted to such functions of the features.
-    - `progress` : True shows a bar; a function is called with the fraction of measurements made so far, in [0, 1].
+    """Measure every guarantee of a channel: pure, approximate, Rényi, zCDP, f-DP, leakage.
 
     Mutual information is that of the uniform prior.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+    features : Array (m,) or (m, d), one row for each output, or `Affine` or `Polynomial`. It adds the guarantees
+        against adversaries restricted to such functions of the features.
+    progress : True shows a bar. A function is called with the fraction of measurements made so far, in [0, 1].
+
+    Returns
+    -------
+    Audit
+        The guarantees by name; quantities of privacy and information are in nats.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph or the features do not fit it.
+
+    Examples
+    --------
     >>> report = audit([[0.75, 0.25], [0.25, 0.75]])
     >>> round(report["local_dp"].value, 6), round(report["zcdp"].value, 6)
     (1.098612, 0.549306)
@@ -170,10 +194,12 @@ def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[
     """The measures of the audit, in their order."""
 
     def concentrated() -> Iterable[Guarantee]:
-        both = mcdp(channel, graph)
-        return both.mu, both.tau
+        guarantee = mcdp(channel, graph)
+        return guarantee.mu, guarantee.tau
 
-    restricted = () if features is None else (RestrictedKL(), RestrictedRenyi(2.0), RestrictedTotalVariation())
+    restricted_divergences = (
+        () if features is None else (RestrictedKL(), RestrictedRenyi(2.0), RestrictedTotalVariation())
+    )
     uniform = np.full(channel.shape[0], 1 / channel.shape[0])
     return [
         lambda: (local_dp(channel, graph),),
@@ -186,5 +212,5 @@ def _measures(channel: Channel, graph: Policy, features: Any) -> list[Callable[[
         concentrated,
         lambda: (doeblin(channel, graph), maximal_leakage(channel, graph), mutual_information(channel, uniform)),
         lambda: (chi_squared_contraction(channel, graph),),
-        lambda: [capacity_bounded(channel, features, divergence, graph) for divergence in restricted],
+        lambda: [capacity_bounded(channel, features, divergence, graph) for divergence in restricted_divergences],
     ]

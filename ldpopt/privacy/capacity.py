@@ -59,14 +59,14 @@ class Polynomial(Checked, ByValue, features=_columns, degree=positive_integer):
         level = [(columns[0], 0)]
         for _ in range(self.degree):
             # Multiplying orthonormal functions instead of powers keeps high degrees well conditioned.
-            grown = []
+            products = []
             for function, first in level:
                 for j in range(first, x.shape[1]):
                     new = _orthogonal_part(x[:, j] * function, columns)
                     if new is not None:
                         columns.append(new)
-                    grown.append((x[:, j] * function if new is None else new, j))
-            level = grown if len(columns) < outputs else []
+                    products.append((x[:, j] * function if new is None else new, j))
+            level = products if len(columns) < outputs else []
         return np.stack(columns, axis=1)
 
 
@@ -259,16 +259,30 @@ def capacity_bounded(
 ) -> Guarantee:
     """Bound the largest `divergence` of two rows for an adversary limited to `features`.
 
-    - `features` : an array (m,) or (m, d), one row for each output, for affine functions of them; or `Affine`,
-      `Polynomial`, `Thresholds`, `ReLU`.
-    - `divergence` : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or
-      `RestrictedTotalVariation()`.
+    Post-processing preserves this guarantee only if it turns functions of the class into functions of the class. See
+    [CIM, Thm 1].
 
-    `value` belongs to a solution of the dual program, so it is never too low, and a function attains `lower`. For
-    entries below about 1e-14 they may be far apart. With a policy `graph`, only adjacent inputs are compared.
-    Post-processing keeps this guarantee only if it turns functions of the class into functions of the class [CIM, Thm
-    1].
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    features : Array (m,) or (m, d), one row for each output, for affine functions of them; or `Affine`, `Polynomial`,
+        `Thresholds`, `ReLU`.
+    divergence : `RestrictedKL()`, `RestrictedRenyi(order)`, `RestrictedAlpha(order)` or `RestrictedTotalVariation()`.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
 
+    Returns
+    -------
+    Guarantee
+        `value` belongs to a solution of the dual program, so it is never too low, and a function attains `lower`. For
+        entries below about 1e-14 they may be far apart.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the features or the graph do not fit it.
+
+    Examples
+    --------
     >>> q = [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]]
     >>> round(float(capacity_bounded(q, [0, 1, 2], RestrictedKL())), 9)
     0.895879735
@@ -303,6 +317,6 @@ def capacity_bounded(
 def _falling(bound: Array) -> list[int]:
     """The positions of `bound` from the largest to the least, ties in the order of their positions."""
     order = np.argsort(-bound, kind="stable")
-    falling = bound[order]
-    group = np.concatenate([[0], np.cumsum(falling[1:] < falling[:-1] * (1 - TIE_RTOL))])
+    sorted_bounds = bound[order]
+    group = np.concatenate([[0], np.cumsum(sorted_bounds[1:] < sorted_bounds[:-1] * (1 - TIE_RTOL))])
     return [int(position) for position in order[np.lexsort((order, group))]]

@@ -31,8 +31,8 @@ class Claim(Checked, Result):
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{f.name}={self._rounded(f.name)}" for f in fields(self) if f.compare)
-        worth = "" if self.tight is None else f" ({'tight' if self.tight else 'not tight'}, {self.reference})"
-        return f"{type(self).__name__}({numbers}){worth}"
+        suffix = "" if self.tight is None else f" ({'tight' if self.tight else 'not tight'}, {self.reference})"
+        return f"{type(self).__name__}({numbers}){suffix}"
 
     def _rounded(self, name: str) -> str:
         """A number rounded up, or an order rounded down, as a larger order claims more; reversed for a budget."""
@@ -166,8 +166,22 @@ Given = Claim | Guarantee
 def as_claim(guarantee: Guarantee) -> Claim:
     """Convert a measured `Guarantee` to the claim with its numbers.
 
-    Raises `InvalidInput` for privacy definitions that have no claim.
+    Parameters
+    ----------
+    guarantee : The measured guarantee.
 
+    Returns
+    -------
+    Claim
+        The claim of the same privacy definition, such as `PureDP`.
+
+    Raises
+    ------
+    InvalidInput
+        If the privacy definition has no claim.
+
+    Examples
+    --------
     >>> as_claim(Guarantee("renyi", 0.5, 0.5, None, True, "[M, Def 3]", {"order": 2.0})).order
     2.0
     """

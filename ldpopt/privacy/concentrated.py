@@ -31,11 +31,29 @@ REFERENCE = "[BS, Def 1.1]"
 def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, graph: Policy = None) -> Guarantee:
     """Bound the smallest rho >= 0 such that the channel is (xi, rho)-zCDP.
 
-    rho = sup over orders of (D_alpha - xi)/alpha, where D_alpha is the Rényi divergence of two rows, in nats, of an
-    order 1 < alpha < max_order. A finite `max_order` gives the bounded notion [BS, Def 1.1 and 8.4]. `lower` and
-    `value` enclose the supremum with a relative width of 1e-10, by branch and bound on the convex function (alpha - 1)
-    D_alpha. With a policy `graph`, only adjacent inputs are compared.
+    rho is the largest (D_alpha - xi)/alpha over pairs of rows and orders alpha between 1 and `max_order`. D_alpha is
+    the Rényi divergence of two rows, in nats. A finite `max_order` gives the bounded definition [BS, Def 1.1 and 8.4].
+    The bounds come from branch and bound on the convex function (alpha - 1) D_alpha.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    xi : In nats.
+    max_order : Above 1; inf for all orders.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        rho, in nats. `lower` and `value` enclose the supremum with a relative width of 1e-10.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, a number is out of range, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> round(float(zcdp([[0.75, 0.25], [0.25, 0.75]])), 9)  # epsilon tanh(epsilon/2)
     0.549306144
     """
@@ -51,18 +69,18 @@ def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, gra
 
 def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
     """Bounds on rho of every ordered pair from a grid: between two orders, D/alpha <= later D/earlier order."""
-    moments, pure = Moments.of(matrix), local_dp(matrix).value
+    moments, pure = Moments.from_matrix(matrix), local_dp(matrix).value
     low, high = moments.mean[0] - xi, np.full(moments.infinite_losses.shape, -np.inf)
     order = 1.0
     while order < top and not np.isinf(pure):
         if (rest := max(pure - xi, 0.0) / order) <= max(float(low.max()), 0.0) or order > 1e12:
             high = np.maximum(high, rest)  # covers all larger orders
             break
-        following = min(order * 1.03, top)
-        lower, upper = (bound - xi for bound in moments.divergence(following - 1))
-        low = np.maximum(low, lower / following)
-        high = np.maximum(high, upper / np.where(upper > 0, order, following))
-        order = following
+        next_order = min(order * 1.03, top)
+        lower, upper = (bound - xi for bound in moments.divergence(next_order - 1))
+        low = np.maximum(low, lower / next_order)
+        high = np.maximum(high, upper / np.where(upper > 0, order, next_order))
+        order = next_order
     low, high = np.maximum(low, 0.0) * (1 - 1e-9), np.maximum(high, 0.0) * (1 + 1e-9)
     return np.where(moments.infinite_losses, np.inf, low), np.where(moments.infinite_losses, np.inf, high)
 
@@ -105,9 +123,29 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
 
     Conditioning can turn p into any distribution p' <= p/(1 - delta). The best choice is min(p, t q)/(1 - delta) and
     min(q, t' p)/(1 - delta), where t and t' remove the probability delta from each. These two distributions are the
-    hardest to distinguish, and minimize every Rényi divergence at once [HS, Thm 4.1]. So the value is exact, up to
-    the width of the bounds of `zcdp`. With a directed policy graph, both directions of an edge count, as defined.
+    hardest to distinguish, and minimize every Rényi divergence at once [HS, Thm 4.1]. So the value is exact, up to the
+    width of the bounds of `zcdp`.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    delta : In [0, 1].
+    xi : In nats.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. Both directions of a directed
+        edge count, as defined. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        rho, in nats, between `lower` and `value`.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, a number is out of range, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> round(float(approximate_zcdp(q, 0.0)), 6), round(float(approximate_zcdp(q, 0.25)), 6)
     (0.549306, 0.231049)
@@ -134,10 +172,15 @@ def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0)
 
 def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array, Array]:
     """The best conditional distributions up to scale, cut too low (side 0) or high (side 1), and their error (n,)."""
-    by = shift(p, q).value
+    log_shift = shift(p, q).value
     cut_p, cut_q = epsilon_of_pairs(p, q, level)[side], epsilon_of_pairs(q, p, level)[side]
-    none = ((cut_p == 0) | (cut_q == 0))[:, None]  # delta is at least the total variation: the laws can be made equal
-    left, right = np.where(none, p, _cut(p, q, cut_p, by)), np.where(none, p, _cut(q, p, cut_q, -by))
+    can_be_equal = ((cut_p == 0) | (cut_q == 0))[
+        :, None
+    ]  # delta is at least the total variation: the laws can be made equal
+    left, right = (
+        np.where(can_be_equal, p, _cut(p, q, cut_p, log_shift)),
+        np.where(can_be_equal, p, _cut(q, p, cut_q, -log_shift)),
+    )
     factors = np.where(np.isinf(cut_p), 0.0, cut_p) + np.where(np.isinf(cut_q), 0.0, cut_q)
     return left, right, ULP * (16 + 4 * factors)
 
@@ -175,9 +218,9 @@ def _rho_upper(p: Array, q: Array, xi: float, entry_error: Array) -> Array:
     return np.asarray(np.where(loss.infinite, np.inf, np.maximum(bound, 0.0)))
 
 
-def _cut(p: Array, q: Array, epsilon: Array, by: Array) -> Array:
+def _cut(p: Array, q: Array, epsilon: Array, log_shift: Array) -> Array:
     """min(p, e^(epsilon + by) q); p itself where epsilon is infinite."""
-    limit = scaled(q, np.where(np.isinf(epsilon), 0.0, epsilon + by))
+    limit = scaled(q, np.where(np.isinf(epsilon), 0.0, epsilon + log_shift))
     return np.asarray(np.minimum(p, np.where(np.isinf(epsilon)[:, None], np.inf, limit)))
 
 
@@ -205,19 +248,37 @@ class MeanConcentrated(Result):
 
 
 def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
-    """Bound the smallest mu and tau, in nats, such that the channel is (mu, tau)-mCDP [DR, Def 3.3].
+    """Bound the smallest mu and tau (nats) such that the channel is (mu, tau)-mCDP.
 
-    The privacy loss of two rows p, q is log p/q under p. Its largest mean over pairs of rows, KL(p || q), is mu. Let K
-    be the log moment generating function of the loss minus its mean. The largest 2 K(s)/s^2 over pairs and over s != 0
-    is tau^2. `lower` and `value` enclose tau with a relative width of 1e-10. Post-processing can raise tau [BS, App A].
-    With a policy `graph`, only adjacent inputs are compared.
+    See [DR, Def 3.3]. The privacy loss of two rows p, q is log p/q under p. Its largest mean over pairs of rows, KL(p
+    || q), is mu. Let K be the log moment generating function of the loss minus its mean. The largest 2 K(s)/s^2 over
+    pairs and over s != 0 is tau^2. Post-processing can raise tau [BS, App A].
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    MeanConcentrated
+        `mu` and `tau`, in nats. `lower` and `value` enclose tau with a relative width of 1e-10.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> result = mcdp([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(result.mu), 6), round(float(result.tau) ** 2, 6)  # 2 epsilon tanh(epsilon/2)
     (0.549306, 1.098612)
     """
     channel = as_channel(channel)
-    mu = worst_pair("mcdp_mu", channel, graph, _mean, MEAN_REFERENCE, event=larger, screen=lambda q: Moments.of(q).mean)
+    mu = worst_pair(
+        "mcdp_mu", channel, graph, _mean, MEAN_REFERENCE, event=larger, screen=lambda q: Moments.from_matrix(q).mean
+    )
     tau = worst_pair(
         "mcdp_tau", channel, graph, subgaussian_of_pairs, MEAN_REFERENCE,
         event=larger, screen=_screen_mcdp, limit=MAX_UNSCREENED_ENTRIES,
@@ -227,7 +288,7 @@ def mcdp(channel: ChannelLike, graph: Policy = None) -> MeanConcentrated:
 
 def _screen_mcdp(matrix: Array) -> tuple[Array, Array]:
     """Bounds on tau of every ordered pair from a grid of s; in between, the convex K lies below its chords."""
-    moments = Moments.of(matrix)
+    moments = Moments.from_matrix(matrix)
     span = moments.span
     if span == 0 or moments.infinite_losses.any():
         bound = np.where(moments.infinite_losses, np.inf, 0.0)
@@ -240,17 +301,17 @@ def _screen_mcdp(matrix: Array) -> tuple[Array, Array]:
         # 2 K/s^2 is a mean of variances of tilted laws; a tilt by s changes a variance by at most exp(s span).
         high = np.maximum(high, 2 * upper / s**2 * np.exp(2 * s * span))
         while (rest := 2 * span / s) > float(low.max()) and s * span < 1e12:
-            following, before = 1.2 * s, upper
-            lower, upper = _cumulant(moments, sign * following)
-            low = np.maximum(low, 2 * lower / following**2)
+            next_s, before = 1.2 * s, upper
+            lower, upper = _cumulant(moments, sign * next_s)
+            low = np.maximum(low, 2 * lower / next_s**2)
             with np.errstate(divide="ignore", invalid="ignore"):
-                slope = (upper - before) / (following - s)
+                slope = (upper - before) / (next_s - s)
                 start = before - slope * s
-                has_peak = (start < 0) & (-2 * start >= slope * s) & (-2 * start <= slope * following)
+                has_peak = (start < 0) & (-2 * start >= slope * s) & (-2 * start <= slope * next_s)
                 peak = np.where(has_peak, -(slope**2) / (2 * start), 0.0)
-            ends = np.maximum(2 * before / s**2, 2 * upper / following**2)
+            ends = np.maximum(2 * before / s**2, 2 * upper / next_s**2)
             high = np.maximum(high, np.nan_to_num(np.maximum(peak, ends), nan=np.inf, posinf=np.inf))
-            s = following
+            s = next_s
         high = np.maximum(high, rest)
     return np.sqrt(low) * (1 - 1e-9), np.sqrt(high) * (1 + 1e-9)
 

@@ -105,10 +105,10 @@ class FinitePair(Pictured):
         channel = as_channel(channel)
         i, j = ordered_pairs(channel, graph)
         rows = [cls(channel.matrix[a], channel.matrix[b]).ordered for a, b in zip(i, j, strict=True)]
-        return cls.least(rows) if rows else cls(np.ones(1), np.ones(1))
+        return cls.tightest_dominating(rows) if rows else cls(np.ones(1), np.ones(1))
 
     @classmethod
-    def least(cls, pairs: Iterable[FinitePair]) -> FinitePair:
+    def tightest_dominating(cls, pairs: Iterable[FinitePair]) -> FinitePair:
         """Build the tightest pair that dominates all of `pairs`."""
         distinct = list(dict.fromkeys(pair.ordered for pair in pairs))
         if not distinct:
@@ -137,7 +137,7 @@ class FinitePair(Pictured):
 
     def both_ways(self) -> FinitePair:
         """Build the tightest pair that dominates this one in both directions."""
-        return self if self.symmetric else FinitePair.least([self, self.swapped])
+        return self if self.symmetric else FinitePair.tightest_dominating([self, self.swapped])
 
     def subsampled(self, rate: float) -> FinitePair:
         """Build a pair that dominates r p + (1 - r) q against q, after Poisson sampling [ZDW].
@@ -153,9 +153,9 @@ class FinitePair(Pictured):
             return FinitePair(self.q, self.q, self.outputs)
         step = 2.0**-46
         while (raised_rate := share * (1 + step)) < 1:
-            sampled = FinitePair(self.q + raised_rate * (self.p - self.q), self.q, self.outputs)
-            if _covers(sampled, self, share):
-                return sampled
+            sampled_pair = FinitePair(self.q + raised_rate * (self.p - self.q), self.q, self.outputs)
+            if _covers(sampled_pair, self, share):
+                return sampled_pair
             step *= 4
         return self  # the rate 1, which dominates every smaller one
 
@@ -186,8 +186,8 @@ class FinitePair(Pictured):
         """The same pair sorted by falling loss, without labels and impossible outcomes; equal for relabelled pairs."""
         order = np.argsort(-self.losses, kind="stable")
         order = order[(self.p[order] > 0) | (self.q[order] > 0)]
-        ordered = FinitePair(self.p[order], self.q[order])
-        return self if ordered == self else ordered
+        sorted_pair = FinitePair(self.p[order], self.q[order])
+        return self if sorted_pair == self else sorted_pair
 
     @property
     def symmetric(self) -> bool:
@@ -208,14 +208,14 @@ class FinitePair(Pictured):
         return f"FinitePair({len(self.p)} outcomes, largest loss {self.losses.max():.6g})"
 
 
-def _covers(sampled: FinitePair, pair: FinitePair, rate: float) -> bool:
-    """True if the hockey stick of `sampled` is at least that of the sampled `pair`, in both directions.
+def _covers(sampled_pair: FinitePair, pair: FinitePair, rate: float) -> bool:
+    """True if the hockey stick of `sampled_pair` is at least that of the sampled `pair`, in both directions.
 
     The sampled pair is rate p + (1 - rate) q against q. Both hockey sticks are convex in e^epsilon, and that of
-    `sampled` is linear between its losses, so they are compared there.
+    `sampled_pair` is linear between its losses, so they are compared there.
     """
     # Also a little beyond each loss: past the largest one, the hockey stick may be zero.
-    sizes = np.abs(sampled.losses - shift(sampled.p[None], sampled.q[None]).value[0])
+    sizes = np.abs(sampled_pair.losses - shift(sampled_pair.p[None], sampled_pair.q[None]).value[0])
     sizes = sizes[np.isfinite(sizes)]
     for epsilon in np.unique(np.concatenate([[0.0], sizes, sizes * (1 + 16 * ULP)])).tolist():
         growth, back = math.expm1(epsilon), 0.0
@@ -228,8 +228,11 @@ def _covers(sampled: FinitePair, pair: FinitePair, rate: float) -> bool:
             inner = -math.log(left) - 16 * ULP / left if left < 0.5 else -math.log1p(-growth / scale)
             inner = max(inner, 0.0) * (1 - 16 * ULP)
             back = (scale - growth + 4 * ULP * scale) * float(hockey_stick_of_pairs(pair.q, pair.p, inner)[1][0])
-        ours = (hockey_stick_of_pairs(a, b, epsilon)[0][0] for a, b in ((sampled.p, sampled.q), (sampled.q, sampled.p)))
+        ours = (
+            hockey_stick_of_pairs(a, b, epsilon)[0][0]
+            for a, b in ((sampled_pair.p, sampled_pair.q), (sampled_pair.q, sampled_pair.p))
+        )
         if not all(low >= high for low, high in zip(ours, (forward, back), strict=True)):
             return False
     impossible = pair.p[pair.q == 0].sum()
-    return bool(impossible == 0 or sampled.p[sampled.q == 0].sum() >= rate * impossible)
+    return bool(impossible == 0 or sampled_pair.p[sampled_pair.q == 0].sum() >= rate * impossible)

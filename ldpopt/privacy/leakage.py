@@ -22,9 +22,26 @@ def doeblin(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """Compute the Doeblin coefficient, sum over outputs of min_x Q[x, y], in [0, 1].
 
     With this probability the report can be drawn independently of the input. So one minus it bounds the total variation
-    of the channel. A larger value is more private here, so `lower` is the guarantee. With a policy `graph` it is the
-    smallest coefficient over maximal cliques, the sets of inputs that are all compared with each other [Dobrushin].
+    of the channel [Dobrushin].
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx). The result is then the smallest coefficient over maximal cliques,
+        the sets of inputs that are all compared with each other.
+
+    Returns
+    -------
+    Guarantee
+        The coefficient. A larger value is more private here, so `lower` is the guarantee.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> round(float(doeblin([[0.75, 0.25], [0.25, 0.75]])), 9)
     0.5
     """
@@ -39,8 +56,25 @@ def maximal_leakage(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """Compute the maximal leakage, log of the sum over outputs of max_x Q[x, y], in nats.
 
     A report multiplies the chance of guessing any function of the input by at most e^leakage [IWK, Thm 1].
-    With a policy `graph` it is the largest over maximal cliques, the sets of inputs all compared with each other.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx). The result is then the largest leakage over maximal cliques, the
+        sets of inputs that are all compared with each other.
+
+    Returns
+    -------
+    Guarantee
+        The leakage, in nats.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> round(float(maximal_leakage([[0.75, 0.25], [0.25, 0.75]])), 9)  # log 1.5
     0.405465108
     """
@@ -62,21 +96,36 @@ def maximal_leakage(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 
 
 def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
-    """Compute the mutual information (nats) of the report and an answer with law `prior`.
+    """Compute the mutual information (nats) of the report and an answer.
 
-    prior : distribution of the answer, shape (k,) [CT, section 2.3].
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    prior : Array (k,), the distribution of the answer [CT, section 2.3].
 
+    Returns
+    -------
+    Guarantee
+        The mutual information, in nats.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or `prior` is not a distribution of its inputs.
+
+    Examples
+    --------
     >>> round(float(mutual_information([[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5])), 9)
     0.130812036
     """
     channel = as_channel(channel)
     weights = distribution(prior, "prior", size=channel.shape[0], labels=channel.inputs)
-    used = weights > 0
-    rows = channel.matrix[used]
+    is_used = weights > 0
+    rows = channel.matrix[is_used]
     rows = rows[:, rows.max(axis=0) > 0]
     if (rows == rows[0]).all():
         return Guarantee("mutual_information", 0.0, 0.0, None, True, "[GI, section VII]")
-    prior_extended = weights[used].astype(np.longdouble)
+    prior_extended = weights[is_used].astype(np.longdouble)
     prior_extended /= prior_extended.sum()
     _, deviation, deviation_error = centred(rows)
     q, weights = normalised(rows), prior_extended.astype(np.float64)
@@ -111,10 +160,10 @@ def _cliques(channel: Channel, graph: Policy) -> Iterator[npt.NDArray[np.intp]]:
     import networkx
 
     i, j = ordered_pairs(channel, graph)
-    compared = networkx.Graph()
-    compared.add_nodes_from(range(channel.shape[0]))
-    compared.add_edges_from(zip(i.tolist(), j.tolist(), strict=True))
-    for clique in networkx.find_cliques(compared):
+    comparison_graph = networkx.Graph()
+    comparison_graph.add_nodes_from(range(channel.shape[0]))
+    comparison_graph.add_edges_from(zip(i.tolist(), j.tolist(), strict=True))
+    for clique in networkx.find_cliques(comparison_graph):
         yield np.array(sorted(clique))
 
 
@@ -126,9 +175,25 @@ def chi_squared_contraction(channel: ChannelLike, graph: Policy = None) -> Guara
 
     D(M0 || M1) <= value D(P0 || P1), where M0 and M1 are the distributions of the report if the answer has the
     distribution P0 or P1. Two inputs attain the value [OP, Thm 1]. It is the max over pairs of rows p, q and b in [0,
-    1] of b (1-b) sum (p-q)^2/(b p + (1-b) q). For an epsilon-LDP channel it is at most tanh(epsilon/2)^2 [AZ]. With a
-    policy `graph`, only adjacent inputs are compared.
+    1] of b (1-b) sum (p-q)^2/(b p + (1-b) q). For an epsilon-LDP channel it is at most tanh(epsilon/2)^2 [AZ].
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The coefficient, between `lower` and `value`.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> round(float(chi_squared_contraction([[0.75, 0.25], [0.25, 0.75]])), 9)
     0.25
     """
@@ -162,10 +227,27 @@ def _worst_chi_squared(p: Array, q: Array) -> tuple[Array, Array]:
 def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy = None) -> Guarantee:
     """Bound the contraction coefficient in [0, 1] of the hockey-stick divergence E_gamma.
 
-    It is the largest E_gamma between two rows, for gamma >= 1 [ADC, Thm 2]. At gamma = 1 it is the Dobrushin
-    coefficient, the total variation of the channel. At gamma = e^epsilon it is zero exactly for epsilon-LDP channels.
-    With a policy `graph`, only adjacent inputs are compared.
+    It is the largest E_gamma between two rows [ADC, Thm 2]. At gamma = 1 it is the Dobrushin coefficient, the total
+    variation of the channel. At gamma = e^epsilon it is zero exactly for epsilon-LDP channels.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    gamma : At least 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The coefficient, between `lower` and `value`.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, gamma is below 1, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> round(float(hockey_stick_contraction([[0.75, 0.25], [0.25, 0.75]], 1.0)), 6)
     0.5
     """
@@ -195,8 +277,8 @@ def chi_squared_of_pairs(p: Array, q: Array, steps: int = _BISECTION_STEPS) -> t
     def value(b: Array) -> tuple[Array, Array, Array]:
         """Compute the concave function of b, its derivative, and a bound on its subnormal rounding error."""
         b = b[:, None]
-        mixed = b * p + (1 - b) * q
-        safe = np.where(mixed > 0, mixed, 1.0)
+        mixture = b * p + (1 - b) * q
+        safe = np.where(mixture > 0, mixture, 1.0)
         ratio = d / safe  # at most 1/b and 1/(1 - b), where d squared might leave the range of floats
         term = d * ratio
         bend = term * (1 - 2 * b - b * (1 - b) * ratio)

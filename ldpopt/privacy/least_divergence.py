@@ -73,9 +73,9 @@ def largest_delta(order: float, epsilon: float, divergence: float, gap: float = 
 
     Parameters
     ----------
-    order : in (1, inf).
-    epsilon, divergence : at least 0, in nats.
-    gap : the relative accuracy of the search; the result holds at any.
+    order : In (1, inf).
+    epsilon, divergence : At least 0, in nats.
+    gap : The relative accuracy of the search; the result holds at any.
 
     >>> round(largest_delta(2.0, 0.0, 0.6931471805599453), 9)
     0.5
@@ -137,13 +137,13 @@ def _best_share(order: float, epsilon: float, delta: float) -> float:
     for _ in range(70):
         t = (low + high) / 2
         first, second, u, miss, wide = _pieces(order, epsilon, delta, t)
-        rising = u - (order - 1) * delta
-        if rising <= 0:
+        rise = u - (order - 1) * delta
+        if rise <= 0:
             low = t
             continue
         # slope = A (u - (a - 1) delta)/(p u) - B (a W - (a - 1)(1 - p))/((1 - p) W), in logarithms
         shrunk = miss * math.exp(-epsilon)
-        left = first + math.log(rising) - math.log(delta + u) - math.log(u)
+        left = first + math.log(rise) - math.log(delta + u) - math.log(u)
         right = second + math.log(order * wide - (order - 1) * shrunk) - math.log(miss) - math.log(wide)
         low, high = (low, t) if left > right else (t, high)
     return (low + high) / 2

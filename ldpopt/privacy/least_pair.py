@@ -41,8 +41,8 @@ def kept_mass(epsilon: float, delta: float, eta: float | None) -> tuple[float, f
     delta = min(delta, eta)
     if eta == delta or epsilon == 0 or delta == 1:
         return delta, 0.0
-    implied = (1 - delta) * math.tanh(epsilon / 2)
-    kept_share = (eta - delta) / implied if implied > 0 else math.inf  # half of the smallest epsilon underflows
+    implied_eta = (1 - delta) * math.tanh(epsilon / 2)
+    kept_share = (eta - delta) / implied_eta if implied_eta > 0 else math.inf  # half of the smallest epsilon underflows
     return delta, min(1.0, max(kept_share * (1 + 8 * ULP), sys.float_info.min))
 
 
@@ -56,14 +56,28 @@ def checked(epsilon: Any, delta: Any, eta: Any) -> tuple[float, float, float | N
 
 
 def antipodal_pair(p: Any, q: Any) -> tuple[Array, Array]:
-    """Split every outcome in two, so that every log ratio is -epsilon, 0 or epsilon, shape (2k,) each [DR, Lemma 3.9].
+    """Split every outcome in two, so that every log ratio is -epsilon, 0 or epsilon.
 
-    p, q : distributions of shape (k,).
+    See [DR, Lemma 3.9]. epsilon is the largest |log p/q|, in nats. Outcome x with ratio r = p/q is split into x and k +
+    x. Outcome x has the masses q w e^(+-epsilon) and q w for w = (r - 1)/(e^(+-epsilon) - 1). Outcome k + x has q (1 -
+    w) in both. Merging x and k + x gives the pair back, so no divergence falls.
 
-    epsilon is the largest |log p/q|, in nats. Outcome x with ratio r = p/q is split into x and k + x. Outcome x has the
-    masses q w e^(+-epsilon) and q w for w = (r - 1)/(e^(+-epsilon) - 1). Outcome k + x has q (1 - w) in both. Merging x
-    and k + x gives the pair back, so no divergence falls. Raises `InvalidInput` for an infinite ratio.
+    Parameters
+    ----------
+    p, q : Arrays (k,), two distributions.
 
+    Returns
+    -------
+    tuple[Array, Array]
+        The split distributions, shape (2k,) each.
+
+    Raises
+    ------
+    InvalidInput
+        If a ratio is infinite.
+
+    Examples
+    --------
     >>> split_p, split_q = antipodal_pair([0.2, 0.5, 0.3], [0.3, 0.4, 0.3])
     >>> used = split_q > 0
     >>> np.unique(np.log(split_p[used] / split_q[used]).round(6))

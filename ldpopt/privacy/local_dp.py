@@ -21,10 +21,27 @@ REFERENCE = "[GI, Def 6]"
 def local_dp(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """Compute the smallest epsilon, in nats, such that the channel is epsilon-LDP [GI, Def 6].
 
-    epsilon = max over inputs x, x' and outputs y of log Q[x, y] / Q[x', y], with the rows divided by their sums. It is
-    inf if supports differ. With a policy `graph` over the inputs (networkx), only adjacent inputs are compared. Takes
-    O(k m) time without a graph, O(edges m) with one.
+    epsilon = max over inputs x, x' and outputs y of log Q[x, y] / Q[x', y], with the rows divided by their sums. It
+    takes O(k m) time without a graph, O(edges m) with one.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The smallest epsilon, in nats; inf if supports differ. Its witness names two inputs and an output that attain
+        it.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> g = local_dp([[0.75, 0.25], [0.25, 0.75]])
     >>> round(float(g), 9), g.witness.inputs
     (1.098612289, (0, 1))
@@ -46,21 +63,21 @@ Found = tuple[float, float, tuple[int, int, int] | None]
 def _every_pair(channel: Channel) -> Found:
     """The largest spread of logarithms within a column, after rows are divided by their sums; and where it occurs."""
     q = channel.matrix
-    used = np.flatnonzero(q.max(axis=0) > 0)
+    used_outputs = np.flatnonzero(q.max(axis=0) > 0)
     if (q == q[0]).all():
         return 0.0, 0.0, None
-    mixed = used[q[:, used].min(axis=0) == 0]
-    if len(mixed):
-        y = int(mixed[0])
+    partly_zero_outputs = used_outputs[q[:, used_outputs].min(axis=0) == 0]
+    if len(partly_zero_outputs):
+        y = int(partly_zero_outputs[0])
         return math.inf, math.inf, (first_largest(q[:, y]), int(q[:, y].argmin()), y)
     sums = log_sums(q)[:, None]
-    q = q[:, used]
+    q = q[:, used_outputs]
     rough = q / q.sum(axis=1, keepdims=True)
     with np.errstate(over="ignore"):
         rough = np.log(rough.max(axis=0) / rough.min(axis=0))
     # The other columns cannot attain the largest spread.
     close = rough >= rough.max() * (1 - ROUGH_SPREAD) - ROUGH_SPREAD**2
-    q, used = q[:, close], used[close]
+    q, used_outputs = q[:, close], used_outputs[close]
     raw = log_ratios(q, np.broadcast_to(q.max(axis=0), q.shape))
     logs = raw - sums
     error = _log_error(raw) + 4 * ULP * np.abs(sums) + ULP / 2 * np.abs(logs)
@@ -71,7 +88,7 @@ def _every_pair(channel: Channel) -> Found:
         return 0.0, 0.0, None
     y = first_largest(np.where(spread > 0, high, 0.0))
     x, other = first_largest(logs[:, y], spread[y]), first_largest(-logs[:, y], spread[y])
-    return _down(float(low.max())), _up(float(high.max())), (x, other, int(used[y]))
+    return _down(float(low.max())), _up(float(high.max())), (x, other, int(used_outputs[y]))
 
 
 def _log_ratios(p: Array, q: Array) -> tuple[Array, Array]:

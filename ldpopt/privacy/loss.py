@@ -59,10 +59,10 @@ def _defects(rows: Array) -> Array:
             total, rounding_error = _two_sum(total, cut.sum(axis=1))
             error_sum, unsure = error_sum + rounding_error, unsure + np.abs(rounding_error)
         total, rounding_error = _two_sum(total, rest.sum(axis=1))
-        missing = 4 * ULP * (unsure + np.abs(rounding_error)) + rows.shape[1] * ULP * np.abs(rest).sum(axis=1)
+        error_bound = 4 * ULP * (unsure + np.abs(rounding_error)) + rows.shape[1] * ULP * np.abs(rest).sum(axis=1)
         excess, remaining_error = _two_sum(total, error_sum + rounding_error)
-        is_certain = (excess + (remaining_error + 2 * missing) == excess) & (
-            excess + (remaining_error - 2 * missing) == excess
+        is_certain = (excess + (remaining_error + 2 * error_bound) == excess) & (
+            excess + (remaining_error - 2 * error_bound) == excess
         )
         is_certain &= (rows >= 0).all(axis=1) & (rows.max(axis=1) < 2)
     for row in np.flatnonzero(~is_certain):
@@ -235,13 +235,13 @@ class PrivacyLoss:
 
 def excess(x: Array, growth_minus_one: Array | None = None) -> Array:
     """Compute g(x) = exp(x) - 1 - x >= 0 to a few ulps; `growth_minus_one` is exp(x) - 1 if known."""
-    clipped = np.minimum(np.maximum(x, -0.5), 0.5)
-    series, quotient = np.ones_like(clipped), np.empty_like(clipped)
+    clipped_x = np.minimum(np.maximum(x, -0.5), 0.5)
+    series, quotient = np.ones_like(clipped_x), np.empty_like(clipped_x)
     for n in range(17, 2, -1):  # 1 + near / n * series
-        np.multiply(np.divide(clipped, n, out=quotient), series, out=series)
+        np.multiply(np.divide(clipped_x, n, out=quotient), series, out=series)
         series += 1
     growth_minus_one = np.expm1(x) if growth_minus_one is None else growth_minus_one
-    return np.where(np.abs(x) <= 0.5, clipped * clipped / 2 * series, growth_minus_one - x)
+    return np.where(np.abs(x) <= 0.5, clipped_x * clipped_x / 2 * series, growth_minus_one - x)
 
 
 def log_ratios(p: Array, q: Array) -> Array:

@@ -46,8 +46,8 @@ def ordered_pairs(channel: Channel, graph: Policy = None) -> Pairs:
     edges = {(position[a], position[b]) for a, b in graph.edges() if a != b}
     if not graph.is_directed():
         edges |= {(b, a) for a, b in edges}
-    ordered = np.array(sorted(edges), dtype=np.intp).reshape(-1, 2)
-    return ordered[:, 0], ordered[:, 1]
+    sorted_edges = np.array(sorted(edges), dtype=np.intp).reshape(-1, 2)
+    return sorted_edges[:, 0], sorted_edges[:, 1]
 
 
 Index = npt.NDArray[np.intp]
@@ -109,12 +109,12 @@ def worst_pair(
         `limit`, or all if it is `MAX_UNSCREENED_ENTRIES`.
     """
     limit = MAX_ENTRIES if limit is None else limit
-    lower, unmeasured_upper, measured = 0.0, 0.0, [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
+    lower, unmeasured_upper, measured_pairs = 0.0, 0.0, [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
     for i, j, rest in _rounds(channel, graph, screen, limit):
         low, high = measure(channel.matrix[i], channel.matrix[j])
-        measured.append((i, j, high))
+        measured_pairs.append((i, j, high))
         lower, unmeasured_upper = max(lower, float(low.max())), max(unmeasured_upper, rest)
-    first, second, bounds = (np.concatenate(parts) for parts in zip(*measured, strict=True))
+    first, second, bounds = (np.concatenate(parts) for parts in zip(*measured_pairs, strict=True))
     upper = max(unmeasured_upper, float(bounds.max(initial=0.0)))
     # Pairs that were left out may attain more than those that were measured.
     exact = exact and not unmeasured_upper > lower * (1 + EXACT_GAP)
@@ -146,8 +146,8 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
     count = int(np.count_nonzero(flat >= best))
     candidates = count if limit == MAX_UNSCREENED_ENTRIES else max(limit // m, 64)
     # All pairs that the screen could not bound are measured, unless some pair is known to be infinite.
-    unbounded = int(np.count_nonzero(flat == np.inf)) if best < np.inf else 0
-    kept_count = min(max(count, 1), candidates + unbounded)
+    unbounded_count = int(np.count_nonzero(flat == np.inf)) if best < np.inf else 0
+    kept_count = min(max(count, 1), candidates + unbounded_count)
     order = np.flatnonzero(flat >= best) if count >= kept_count else np.arange(len(flat))
     rest = 0.0
     if len(order) > kept_count:

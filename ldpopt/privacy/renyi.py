@@ -32,12 +32,29 @@ def renyi(
 
 
 def renyi(channel: ChannelLike, order: Any, graph: Policy = None) -> Guarantee | tuple[Guarantee, ...]:
-    """Compute the largest Rényi divergence of `order` in [1, inf] between two rows, in nats.
+    """Compute the largest Rényi divergence between two rows, in nats.
 
     See [M, Def 3; BS, Def 2.1]. Order 1 is the KL divergence, and order inf is pure LDP. The divergence is inf if an
-    output is possible for one input and impossible for another. A one-dimensional array of orders gives a tuple of
-    guarantees. With a policy `graph`, only adjacent inputs are compared.
+    output is possible for one input and impossible for another.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    order : In [1, inf], or a one-dimensional array of orders.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
+
+    Returns
+    -------
+    Guarantee
+        The divergence of this order, in nats; for an array of orders, a tuple of guarantees.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, an order is below 1, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> q = [[0.75, 0.25], [0.25, 0.75]]
     >>> [round(float(g), 6) for g in renyi(q, [1, 2, float("inf")])]
     [0.549306, 0.847298, 1.098612]
@@ -103,7 +120,7 @@ def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, flo
 
 def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:
     """Bounds on every ordered pair at once, from one matrix product."""
-    moments = Moments.of(matrix)
+    moments = Moments.from_matrix(matrix)
     return moments.mean if alpha == 1 else moments.divergence(alpha - 1)
 
 
@@ -122,7 +139,7 @@ class Moments:
     infinite_losses: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, matrix: Array) -> Moments:
+    def from_matrix(cls, matrix: Array) -> Moments:
         """Compute the moments of the rows of a matrix (k, m)."""
         q = matrix[:, matrix.max(axis=0) > 0]
         is_positive = q > 0
@@ -151,20 +168,20 @@ class Moments:
         """Bound log E exp(s Z), (k, k) each, for any s."""
         size, m = abs(1 + s) + abs(s), self.matrix.shape[1]
         spread, largest_sum = float(np.abs(self.tilt).max()), float(np.abs(self.sums).max())
-        corrected = s * self.sums - (1 + s) * self.sums[:, None]
+        correction = s * self.sums - (1 + s) * self.sums[:, None]
         if size * spread <= 0.5:  # every term is close to one; the small differences are summed, which keeps digits
             left_growth, right_growth = np.expm1((1 + s) * self.tilt), np.expm1(-s * self.tilt)
             defect = math.fsum([*self.reference.tolist(), -1.0])
             left = self.reference * left_growth
             total = left.sum(axis=1)[:, None] + right_growth @ self.reference + left @ right_growth.T + defect
-            log_value = np.log1p(total) + corrected
+            log_value = np.log1p(total) + correction
             return self._bounds(log_value, (4 * m + 128) * ULP * (size * (spread + largest_sum) + abs(defect)))
         centre = np.log(self.reference)
         left, right = (1 + s) * self.tilt + centre, -s * self.tilt
         tops, right_tops = left.max(axis=1), right.max(axis=1)
         total = np.exp(left - tops[:, None]) @ np.exp(right - right_tops[:, None]).T
         exponent_size = size * spread + float(np.abs(centre).max())
-        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + right_tops + corrected
+        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + right_tops + correction
         error = 2 * ULP * (m + 64 + 8 * exponent_size) + 16 * ULP * size * largest_sum + 8 * ULP * np.abs(value)
         # If a sum is so small that parts of it may have underflowed, nothing is bounded.
         return self._bounds(np.where(total > 1e-280, value, np.nan), error)

@@ -38,10 +38,10 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
     target = moments[1:]
     centre = law @ inner / law.sum()
     a = np.zeros(inner.shape[1])
-    value, tilted = _log_partition(a, inner, law, target)
+    value, tilted_law = _log_partition(a, inner, law, target)
     for _ in range(_MAX_STEPS):
-        gradient = target - tilted @ inner
-        step = _weighted(tilted, inner, gradient)
+        gradient = target - tilted_law @ inner
+        step = _weighted(tilted_law, inner, gradient)
         # Far from the optimum the tilted law may be concentrated on one output and show no curvature.
         step = step * min(1.0, _MAX_EXPONENT_STEP / max(float(np.ptp(inner @ step)), _MAX_EXPONENT_STEP))
         decrement = float(gradient @ step)
@@ -55,21 +55,23 @@ def restricted_kl(p: Array, q: Array, basis: Array) -> Bracket:
             size /= 2
         if size <= 1e-12 or new <= value:
             break
-        a, value, tilted = a + size * step, new, law_new
+        a, value, tilted_law = a + size * step, new, law_new
     # The moments of the tilted law differ from those of p by the last gradient; one more small tilt corrects that.
-    corrected = tilted
+    corrected_law = tilted_law
     for _ in range(3):
-        if corrected.min() < 0 or not np.isfinite(corrected).all():
+        if corrected_law.min() < 0 or not np.isfinite(corrected_law).all():
             break
-        tilted = corrected
-        corrected = tilted * (1 + (inner - tilted @ inner) @ _weighted(tilted, inner, target - tilted @ inner))
-    residual = np.abs(target - tilted @ inner) + 4 * ULP * (np.abs(inner).T @ (tilted + law) + np.abs(target))
+        tilted_law = corrected_law
+        corrected_law = tilted_law * (
+            1 + (inner - tilted_law @ inner) @ _weighted(tilted_law, inner, target - tilted_law @ inner)
+        )
+    residual = np.abs(target - tilted_law @ inner) + 4 * ULP * (np.abs(inner).T @ (tilted_law + law) + np.abs(target))
     pad = 2 * float(np.abs(a) @ residual) + 8 * ULP * float(np.abs(a) @ np.abs(centre - target))
-    unrestricted = privacy_loss(p[None], q[None]).mean_upper[0]
-    dual_value = float(privacy_loss(tilted[None], law[None]).mean_upper[0]) - float(np.log(law.sum()))
+    unrestricted_value = privacy_loss(p[None], q[None]).mean_upper[0]
+    dual_value = float(privacy_loss(tilted_law[None], law[None]).mean_upper[0]) - float(np.log(law.sum()))
     # The rounding of the logarithm of a sum near one.
     log_error = ULP * (16 + 8 * value + 8 * float(np.abs((inner - target) @ a).max()))
-    return max(value - pad - log_error, 0.0), float(min(dual_value * (1 + 8 * ULP) + pad, unrestricted))
+    return max(value - pad - log_error, 0.0), float(min(dual_value * (1 + 8 * ULP) + pad, unrestricted_value))
 
 
 def _log_partition(a: Array, inner: Array, law: Array, target: Array) -> tuple[float, Array]:
@@ -116,12 +118,12 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
     support = q > 0
     inner, law = basis[support], q[support]
     moments = basis.T @ p
-    weighted = law[:, None] * inner
+    weighted_moments = law[:, None] * inner
     # Scaled by sqrt(q), outputs of small probability neither blur the constraints nor make large steps.
     root = np.sqrt(law)[:, None]
     solution = np.asarray(np.linalg.pinv((root * inner).T, rcond=NULL_SPACE) / root, dtype=np.float64)
     start: Array = solution @ moments
-    if np.abs(weighted.T @ start - moments).max() > MOMENT_TOLERANCE:
+    if np.abs(weighted_moments.T @ start - moments).max() > MOMENT_TOLERANCE:
         return np.inf, np.inf
     dual = order / (order - 1)
     if order >= 2:
@@ -141,16 +143,18 @@ def restricted_power(p: Array, q: Array, basis: Array, order: float) -> Bracket:
         g = np.sign(h) * (np.abs(h) / np.abs(h).max()) ** (dual - 1)
         g = g * float((law * g) @ np.ones(len(g))) ** -1 if (law @ g) > 0 else start
     for _ in range(3):
-        g = g + _spread(law, inner, moments - weighted.T @ g, np.abs(g), solution)
+        g = g + _spread(law, inner, moments - weighted_moments.T @ g, np.abs(g), solution)
     theta = np.linalg.lstsq(np.sqrt(law)[:, None] * inner, np.sqrt(law) * h, rcond=None)[0]
     h = inner @ theta
     primal_norm = float(moments @ theta) / _norm(law, h, dual)
-    residual = np.abs(moments - weighted.T @ g) + 8 * ULP * (np.abs(weighted).T @ np.abs(g) + np.abs(moments))
+    residual = np.abs(moments - weighted_moments.T @ g) + 8 * ULP * (
+        np.abs(weighted_moments).T @ np.abs(g) + np.abs(moments)
+    )
     pad = sum(float(r) * _norm(law, column, order) for r, column in zip(residual, solution.T, strict=True))
     dual_norm = (_norm(law, g, order) + pad) * (1 + 64 * ULP)
-    unrestricted = float(privacy_loss(p[None], q[None]).divergence(np.array([order - 1]))[1][0])
+    unrestricted_value = float(privacy_loss(p[None], q[None]).divergence(np.array([order - 1]))[1][0])
     low = dual * np.log(max(primal_norm * (1 - 64 * ULP) - pad, 1.0))
-    return float(low), float(min(max(dual * np.log(dual_norm), 0.0) * (1 + 8 * ULP) + 4 * ULP, unrestricted))
+    return float(low), float(min(max(dual * np.log(dual_norm), 0.0) * (1 + 8 * ULP) + 4 * ULP, unrestricted_value))
 
 
 def _norm(law: Array, v: Array, power: float) -> float:
@@ -162,10 +166,10 @@ def _norm(law: Array, v: Array, power: float) -> float:
 def _spread(law: Array, inner: Array, residual: Array, size: Array, solution: Array) -> Array:
     """A change of g that has the given moments and is large only where g is large."""
     root = np.sqrt(law) * (size + 1e-8 * float(size.max()))
-    scaled = np.linalg.lstsq((root[:, None] * inner).T * np.sqrt(law), residual, rcond=NULL_SPACE)[0]
-    change = scaled * (size + 1e-8 * float(size.max()))
-    achieved = (law[:, None] * inner).T @ change
-    return np.asarray(change + solution @ (residual - achieved))
+    scaled_change = np.linalg.lstsq((root[:, None] * inner).T * np.sqrt(law), residual, rcond=NULL_SPACE)[0]
+    change = scaled_change * (size + 1e-8 * float(size.max()))
+    achieved_change = (law[:, None] * inner).T @ change
+    return np.asarray(change + solution @ (residual - achieved_change))
 
 
 def _least_power(law: Array, v: Array, free: Array, power: float) -> Array:
@@ -211,13 +215,13 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     difference_error = float((4 * ULP * (np.abs(p - q) + np.abs(correction)) + 2 * row_shift.error[0] * q).sum())
     target = inner.T @ difference
     n, scale = len(difference), max(float(np.abs(difference).max()), 1e-300)  # the solver's tolerances are absolute
-    unrestricted = float(np.maximum(difference, 0).sum()) * (1 + (n + 4) * ULP) + difference_error
+    unrestricted_value = float(np.maximum(difference, 0).sum()) * (1 + (n + 4) * ULP) + difference_error
     solution = linprog(
         np.concatenate([np.ones(n), np.zeros(n)]), A_eq=np.hstack([inner.T, -inner.T]), b_eq=target / scale,
         bounds=(0, None), method="highs",
     )  # fmt: skip
     if solution.status != 0:
-        return 0.0, unrestricted
+        return 0.0, unrestricted_value
     w = scale * (solution.x[:n] - solution.x[n:])
     repair = np.linalg.pinv(inner.T)
     for _ in range(2):
@@ -228,4 +232,4 @@ def restricted_total_variation(p: Array, q: Array, basis: Array) -> Bracket:
     lower = float(h @ difference) / max(1.0, float(np.ptp(h)) * (1 + 4 * ULP))
     upper = float(np.maximum(w, 0).sum()) * (1 + n * ULP) + pad
     lower -= (n + 4) * ULP * float(np.abs(difference).sum()) + difference_error
-    return max(lower, 0.0), min(upper + difference_error, unrestricted, 1.0)
+    return max(lower, 0.0), min(upper + difference_error, unrestricted_value, 1.0)

@@ -179,24 +179,26 @@ def supremum(
 
     high_left = measure(rows, left)
     rest = np.full(len(start), -np.inf)  # bounds of the intervals that are not halved further
-    grown: list[tuple[Rows, Array]] = []
+    grown_intervals: list[tuple[Rows, Array]] = []
     for _ in range(MAX_ROUNDS):
         right = np.minimum(left * 8, stop[rows])
         high_right = measure(rows, right)
-        grown.append((rows, np.stack([left, right, high_left, high_right])))
+        grown_intervals.append((rows, np.stack([left, right, high_left, high_right])))
         rest[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
         is_active = (right < stop[rows]) & (rest[rows] > np.maximum(upper_at[rows], 0.0) * (1 + SUPREMUM_GAP))
         rows, left, high_left = rows[is_active], right[is_active], high_right[is_active]
         if not len(rows):
             break
-    rows = np.concatenate([part for part, _ in grown])
-    left, right, high_left, high_right = np.concatenate([ends for _, ends in grown], axis=1)
+    rows = np.concatenate([part for part, _ in grown_intervals])
+    left, right, high_left, high_right = np.concatenate([ends for _, ends in grown_intervals], axis=1)
     bound = np.zeros(0)
     for _ in range(MAX_ROUNDS):
         bound = _chord(objective, rows, left, right, high_left, high_right)
         if spread is not None:
-            curved = _curved(objective, rows, left, right, high_left, high_right, *(part[rows] for part in spread))
-            bound = np.minimum(bound, curved)
+            curved_bound = _curved(
+                objective, rows, left, right, high_left, high_right, *(part[rows] for part in spread)
+            )
+            bound = np.minimum(bound, curved_bound)
         # The tail is applied outside of `_chord` and `_curved`, which search for a largest value at ends and peaks
         # only.
         bound = np.minimum(bound, objective.tail(rows, left))

@@ -137,9 +137,23 @@ def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
     is the lower convex envelope of the pointwise minimum over pairs, which need not be convex itself. Both give the
     same delta at every epsilon.
 
-    The curve is exact and piecewise linear, with knots rounded downward; rows are divided by their sums. With a policy
-    `graph`, only adjacent inputs are compared.
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+    graph : Policy graph over the inputs (networkx); only adjacent inputs are compared. None compares all.
 
+    Returns
+    -------
+    TradeOffCurve
+        The curve is exact and piecewise linear, with knots rounded downward; rows are divided by their sums.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is not a channel, or the graph does not fit the inputs.
+
+    Examples
+    --------
     >>> trade_off([[0.75, 0.25], [0.25, 0.75]]).knots.round(6)
     array([[0.  , 1.  ],
            [0.25, 0.25],
@@ -187,10 +201,10 @@ def _hull(points: Array) -> Array:
             np.where(points[:, 0] == 0, points[:, 1], 2.0).argmin(),
             np.where(points[:, 1] == 0, points[:, 0], 2.0).argmin(),
         ]
-        some = _hull(np.concatenate([points[ends], points[::32]]))
-        left = np.searchsorted(some[:, 0], points[:, 0], side="right") - 1
-        chord = np.interp(points[:, 0], some[:, 0], some[:, 1], right=0.0)
-        points = np.concatenate([some, points[points[:, 1] <= chord + 16 * ULP * some[left, 1]]])
+        partial_hull = _hull(np.concatenate([points[ends], points[::32]]))
+        left = np.searchsorted(partial_hull[:, 0], points[:, 0], side="right") - 1
+        chord = np.interp(points[:, 0], partial_hull[:, 0], partial_hull[:, 1], right=0.0)
+        points = np.concatenate([partial_hull, points[points[:, 1] <= chord + 16 * ULP * partial_hull[left, 1]]])
     points = points[np.lexsort((points[:, 1], points[:, 0]))]
     # Only a point lower than all before it can be a knot of a non-increasing curve.
     lowest = np.minimum.accumulate(np.concatenate([[np.inf], points[:-1, 1]]))

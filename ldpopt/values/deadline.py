@@ -125,8 +125,10 @@ class Deadline:
         if self.meter is None:
             return
         fraction_done = share if self.counted else 0.0
-        timed = min((monotonic() - self.start) / self.seconds, MAX_TIMED) if math.isfinite(self.seconds) else 0.0
-        self.meter.tell(max(timed, self.low + (self.high - self.low) * fraction_done))
+        elapsed_fraction = (
+            min((monotonic() - self.start) / self.seconds, MAX_TIMED) if math.isfinite(self.seconds) else 0.0
+        )
+        self.meter.tell(max(elapsed_fraction, self.low + (self.high - self.low) * fraction_done))
 
     def rounds(self, items: Sequence[Item]) -> Iterator[Item]:
         """Iterate over the items while there is time, the first in any case, and report progress."""

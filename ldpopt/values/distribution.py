@@ -67,7 +67,8 @@ def finite_array(values: Any, name: str, ndim: int) -> Array:
             raise ValueError
         array = np.array(raw, dtype=np.float64, order="C")  # sums must not depend on how the entries are stored
     except (TypeError, ValueError, OverflowError):
-        raise invalid(name, "an array of numbers", values) from None
+        kept_labels = " (a pandas Series keeps its labels)" if isinstance(values, Mapping) else ""
+        raise invalid(name, f"an array of numbers{kept_labels}", values) from None
     if array.ndim != ndim:
         raise invalid(name, f"{ndim} dimension{'s' if ndim > 1 else ''}", Phrase(f"shape {array.shape}"))
     finite = np.isfinite(array)
@@ -97,14 +98,14 @@ def stochastic(matrix: Any, name: str) -> Array:
 def proportional(matrix: Array) -> list[list[int]]:
     """Group the positions of proportional columns, by twelve digits; zero columns are omitted."""
     mass = matrix.sum(axis=0)
-    used = np.flatnonzero(mass > 0)
+    used_columns = np.flatnonzero(mass > 0)
     parts: dict[bytes, list[int]] = {}
     # Twelve significant digits group columns that differ by the rounding of their own construction.
-    mantissa, exponent = np.frexp(matrix[:, used] / mass[used])
+    mantissa, exponent = np.frexp(matrix[:, used_columns] / mass[used_columns])
     mantissa = np.round(mantissa, 12)
     carry = mantissa == 1
     mantissa, exponent = np.where(carry, 0.5, mantissa), exponent + carry
-    for position, y in enumerate(used):
+    for position, y in enumerate(used_columns):
         parts.setdefault(mantissa[:, position].tobytes() + exponent[:, position].tobytes(), []).append(int(y))
     return list(parts.values())
 

@@ -181,9 +181,11 @@ def by_label(values: Any, labels: Sequence[Label] | None, name: str) -> Any:
     if unknown is not None:
         raise invalid(name, f"the labels {_listed(labels)}", unknown)
     position = {label: place for place, label in enumerate(own_labels)}
-    missing = next((label for label in labels if label not in position), None)
-    if missing is not None:
-        raise invalid(name, f"the labels {_listed(labels)}, 0 where nothing is counted", Phrase(f"no {missing!r}"))
+    missing_label = next((label for label in labels if label not in position), None)
+    if missing_label is not None:
+        raise invalid(
+            name, f"the labels {_listed(labels)}, 0 where nothing is counted", Phrase(f"no {missing_label!r}")
+        )
     return values.iloc[[position[label] for label in labels]]
 
 
@@ -218,12 +220,12 @@ def matrix_labels(
     inputs, outputs = (x if x is None or isinstance(x, str | bytes) else tuple(x) for x in (inputs, outputs))
     values, answers = _answers_aside(values)
     row_labels, own_columns = answers or index_labels(values, name), column_labels(values, name)
-    indexed = row_labels is not None and answers is None
+    has_row_labels = row_labels is not None and answers is None
     if answers is not None and inputs is not None and inputs != answers:
         raise invalid("inputs", f"those of the column {ANSWER!r}, or no inputs", _listed(tuple(inputs)))
-    if indexed and inputs is not None:
+    if has_row_labels and inputs is not None:
         values = by_label(values, inputs, f"rows of {name}")
-    if indexed and outputs is not None:
+    if has_row_labels and outputs is not None:
         values = by_label(values.T, outputs, f"columns of {name}").T
     return values, row_labels if inputs is None else inputs, own_columns if outputs is None else outputs
 

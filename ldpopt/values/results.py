@@ -108,9 +108,9 @@ def _of_array(array: Any) -> Any:
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
         return ("array", array.shape, tuple(map(key, array.ravel().tolist())))
-    normalized = array.astype(np.float64) + 0.0  # a negative zero becomes zero
-    normalized[np.isnan(normalized)] = np.nan
-    return ("array", normalized.shape, normalized.tobytes())
+    normalized_array = array.astype(np.float64) + 0.0  # a negative zero becomes zero
+    normalized_array[np.isnan(normalized_array)] = np.nan
+    return ("array", normalized_array.shape, normalized_array.tobytes())
 
 
 def _of_law(law: Any) -> Any:

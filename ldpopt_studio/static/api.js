@@ -1,8 +1,8 @@
-// Requests to the studio on this machine: the token, the newest state first, and long work that can be cancelled.
+// Requests to the studio on this machine: the token, views of the newest state, and jobs that can be cancelled.
 
 const KEY = "ldpopt-studio-token";
 
-/** Take the token out of the address, where it would be copied, and keep it for this tab. */
+/** Remove the token from the address, where it would be copied, and store it for this tab. */
 export function takeToken() {
   const query = new URLSearchParams(location.search);
   const given = query.get("token");
@@ -25,7 +25,7 @@ export class StateError extends Error {
   }
 }
 
-/** The studio does not answer, or not to this page. */
+/** The studio does not answer, or rejects this page. */
 export class Unreachable extends Error {}
 
 export async function call(method, path, body) {
@@ -35,7 +35,7 @@ export async function call(method, path, body) {
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
-    throw new Unreachable("The studio does not answer: was it ended in the terminal?");
+    throw new Unreachable("The studio does not answer. Was it stopped in the terminal?");
   }
   const content = await answer.json();
   if (answer.status === 422) throw new StateError(content.errors);

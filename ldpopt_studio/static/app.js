@@ -36,7 +36,7 @@ const studio = {
   change(patch, name = current) {
     const keys = name + Object.keys(patch).sort().join();
     const now = performance.now();
-    // A step of undo that changes nothing would confuse.
+    // An undo step without a change would confuse users.
     if (Object.entries(patch).every(([field, value]) => states[name][field] === value)) return refresh();
     if (keys !== last.keys || now - last.at > TOGETHER) past.push({ states, current });
     if (past.length > 200) past.shift();
@@ -45,7 +45,7 @@ const studio = {
     states = { ...states, [name]: { ...states[name], ...patch } };
     refresh();
   },
-  /** The same for a choice (a file, a question): always a step of undo of its own, even right after the last one. */
+  /** The same for a choice (a file, a question): always a separate undo step, even right after the last one. */
   choose(patch) {
     last = { at: 0, keys: "" };
     studio.change(patch);
@@ -73,7 +73,7 @@ function failed(error) {
   } else if (error instanceof Unreachable) {
     trouble(error.message);
   } else {
-    trouble("Something went wrong on this page. Undo, or load it again.");
+    trouble("Something went wrong on this page. Undo the last change, or reload the page.");
     console.error(error);
   }
   return undefined;
@@ -90,13 +90,13 @@ function trouble(sentence) {
 
 let waiting = "";
 
-/** Tell a text to users of screen readers; it is no news to those who see the page, and hides no word that they read. */
+/** Announce a text to users of screen readers. It stays invisible, and never replaces a visible message. */
 function announce(sentence) {
   if ($("told").className === "told") waiting = sentence;
   else put(sentence, "told seen");
 }
 
-/** Tell what was done, at the foot of the window for a while. */
+/** Show a message about a completed action at the foot of the window for a while. */
 function say(sentence) {
   waiting = "";
   put(sentence, sentence ? "told" : "told seen");
@@ -118,7 +118,7 @@ const unpacked = (text) => {
   return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(raw, (c) => c.charCodeAt(0))));
 };
 
-/** Whether a value of a link is of the kind of the one that stands in its place in a new state. */
+/** True if a value of a link has the type of the value in a new state. */
 function fits(value, usual) {
   if (usual === null || usual === undefined) return true;
   if (Array.isArray(usual)) return Array.isArray(value) && value.every((one) => fits(one, usual[0]));
@@ -144,7 +144,7 @@ function restore() {
   const name = given.get("view");
   if (!name) return false;
   if (!byName[name]) {
-    say("The link is not understood: it names no view.");
+    say("The link is invalid: it does not name a view.");
     return false;
   }
   try {
@@ -161,7 +161,7 @@ function restore() {
     }
     states = { ...states, ...found };
   } catch {
-    say("The link is not understood: its state is damaged.");
+    say("The link is invalid: its state is damaged.");
     return false;
   }
   current = name;
@@ -193,7 +193,7 @@ function mount(afresh = false) {
     if (afresh) throw error;
     states = { ...states, [current]: byName[current].initial() };
     mount(true);
-    trouble("The link is not understood: its state is damaged. This is a new one.");
+    trouble("The link is invalid: its state is damaged. The view was reset.");
   }
 }
 
@@ -247,18 +247,18 @@ function tabs() {
   });
 }
 
-/** Without a token nothing can be computed: ask for the address that has it. */
+/** Without a token nothing can be computed: ask for the address that contains it. */
 function askForToken() {
-  const given = textField({ name: "token", label: "Address that ldpopt studio printed", hint: "It ends with ?token=…" });
+  const given = textField({ name: "token", label: "Address printed by ldpopt studio", hint: "It ends with ?token=…" });
   const go = () => {
     const token = given.control.value.trim().split("token=").pop().split(/[&#]/)[0];
-    if (!token) return showError($("main"), "token", "token: expected the address that the terminal shows, got none");
+    if (!token) return showError($("main"), "token", "token: enter the address that the terminal shows");
     keepToken(token);
     location.reload();
   };
   $("main").replaceChildren(
     h("section", { class: "card" }, h("h1", {}, "This page needs its token"),
-      h("p", {}, "Each start of ", h("code", {}, "ldpopt studio"), " has its own, so that no other program can ask it anything."),
+      h("p", {}, "Each run of ", h("code", {}, "ldpopt studio"), " has its own token, which keeps other programs out."),
       given, button("Continue", go, { class: "main" })),
   );
 }
@@ -289,10 +289,10 @@ async function begin() {
     history.replaceState(null, "", fragment());
     try {
       await navigator.clipboard.writeText(link);
-      say(link.includes("&state=") ? "The link is copied; it holds the whole state, and no token."
-        : "The link is copied, but the state is too large for it: take its files away instead.");
+      say(link.includes("&state=") ? "The link was copied. It contains the whole state, but not the token."
+        : "The link was copied without the state, which is too large. Download its files instead.");
     } catch {
-      say("The address of this page is the link; copy it from there.");
+      say("Copy the link from the address bar.");
     }
   });
   addEventListener("keydown", (event) => {

@@ -1,4 +1,4 @@
-// Ask a question: people, half-width and epsilon from each other, protocols side by side, simulated surveys.
+// Ask a question: people, half-width or epsilon from the other two, a comparison of protocols, simulated surveys.
 
 import { channelMap, intervals, protocols, repeats } from "./ask_pictures.js";
 import { question } from "./ask_question.js";
@@ -13,8 +13,8 @@ const FIRST = {
   at: 0, solve: "respondents", epsilon: 1, eta: null, respondents: 3000, aim: "together", level: 0.95, split: null, seed: 1, category: 1,
 };
 const LOW = 0.05, HIGH = 12;
-const SOLVE = [["respondents", "people, from ε and half-width"], ["half_width", "half-width, from ε and people"], ["epsilon", "ε, from people and half-width"]];
-const AIMS = [["together", "the sum of all variances, as ldpopt plan does"], ["widest", "the widest interval"]];
+const SOLVE = [["respondents", "the number of people, from ε and half-width"], ["half_width", "the half-width, from ε and people"], ["epsilon", "ε, from people and half-width"]];
+const AIMS = [["together", "the sum of all variances"], ["widest", "the widest interval, as ldpopt survey plan does"]];
 
 const round = (value) => Number(value.toPrecision(4));
 
@@ -43,7 +43,7 @@ export const view = {
     controls.before(said.lead);
     results.append(said.card);
     const budget = h("section", { class: "card budget", "aria-label": "One budget for all questions" }, h("h2", {}, "One budget for all questions"));
-    const split = parts(budget, { title: "ε of each question: drag the cuts", file: "split", onChange: (next) => change({ split: next }) });
+    const split = parts(budget, { title: "ε of each question: drag the boundaries", file: "split", onChange: (next) => change({ split: next }) });
     const splitting = h("div", { class: "progress", hidden: true }), needs = h("ul", { class: "words" });
     budget.append(h("div", { "data-field": "split" }), h("p", { class: "tools" }, button("Best split", best, { id: "best-split" }), button("Equal parts", () => change({ split: null }))), splitting, needs);
     const booklets = questionnaire(results, studio);
@@ -53,7 +53,7 @@ export const view = {
     const shape = h("section", { class: "card", "aria-label": "The channel" });
     results.append(compared, survey, shape);
     const pictures = { protocols: protocols(compared), channel: channelMap(shape) };
-    const which = select({ name: "category", label: "Answer that is followed", value: 1, options: [], onChange: (value) => change({ category: Number(value) }) });
+    const which = select({ name: "category", label: "Answer in the repeated surveys", value: 1, options: [], onChange: (value) => change({ category: Number(value) }) });
     const again = button("Simulate again", () => change({ seed: (studio.state().seed % 1e9) + 1 }), { id: "again", class: "main" });
     survey.append(h("div", { class: "two" }, h("p", {}, again), which));
     pictures.intervals = intervals(survey);
@@ -73,7 +73,7 @@ export const view = {
         if (mine !== turn) return;
       }
       if (!told) {
-        said.none("no survey for these wishes");
+        said.none("no survey for this input");
         return;
       }
       studio.clear();
@@ -87,7 +87,7 @@ export const view = {
       splitter?.cancel();
       const mine = studio.job("split", studio.state());
       splitter = mine;
-      splitting.replaceChildren(h("progress", { "aria-label": "looking for the best split" }), button("Cancel", () => mine.cancel()));
+      splitting.replaceChildren(h("progress", { "aria-label": "searching for the best split" }), button("Cancel", () => mine.cancel()));
       splitting.hidden = false;
       const told = await mine.done;
       if (splitter !== mine) return;
@@ -100,13 +100,13 @@ export const view = {
       const one = told.questions[told.at], several = told.questions.length > 1;
       const kind = said.judged(one.proof, percent(one.relative_gap, 2));
       said.headline.replaceChildren(...[
-        ["people", shown(told.respondents), told.solve === "respondents" ? "needed" : `given; ${shown(told.needed)} reach the wanted half-width`],
-        ["half-width", `±${shown(100 * one.half_width, 3)}`, `percentage points at most, ${percent(told.level)} intervals${several ? ", this question" : ""}`],
+        ["people", shown(told.respondents), told.solve === "respondents" ? "needed" : `as entered; ${shown(told.needed)} reach the target half-width`],
+        ["half-width", `±${shown(100 * one.half_width, 3)}`, `percentage points at most, for ${percent(told.level)} intervals${several ? " of this question" : ""}`],
         ["ε", atMost(told.epsilon), several ? `nats for all questions; ${atMost(one.epsilon)} for this one` : "nats"],
-        ["without privacy", shown(one.open), "people for the wanted half-width"],
+        ["without privacy", shown(one.open), "people for the target half-width"],
       ].map((each) => figure(...each)));
-      said.sentence.replaceChildren(h("strong", {}, `${shown(told.respondents)} private reports`), ` give intervals of ±${shown(100 * one.half_width, 3)} percentage points${several ? " for this question" : ""}; ${shown(one.open)} open answers would.`);
-      const least = now.aim === "widest" ? "widest interval narrower" : "sum of the answers’ variances smaller";
+      said.sentence.replaceChildren(h("strong", {}, `${shown(told.respondents)} private reports`), ` give intervals of ±${shown(100 * one.half_width, 3)} percentage points${several ? " for this question" : ""}; without privacy, ${shown(one.open)} suffice.`);
+      const least = now.aim === "widest" ? "widest interval narrower" : "sum of the variances of the answers smaller";
       said.say(kind, one.proof, kind === "good" && `No channel within these limits makes the ${least}.`, ...told.guarantees, told.note && `Note: ${told.note}.`);
       budget.hidden = !several;
       if (several) {
@@ -133,20 +133,20 @@ export const view = {
 
 /** The card of the three quantities: which one is computed, and the values of the other two. */
 function wanted(host, change, change0) {
-  const solve = select({ name: "solve", label: "Find", value: "respondents", options: SOLVE, onChange: (value) => change({ solve: value }) });
+  const solve = select({ name: "solve", label: "Compute", value: "respondents", options: SOLVE, onChange: (value) => change({ solve: value }) });
   const epsilon = [
-    slider({ name: "epsilon", label: "Privacy budget ε of one person", value: 1, to: (at) => round(LOW * (HIGH / LOW) ** at), from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW),
+    slider({ name: "epsilon", label: "Privacy budget ε per person", value: 1, to: (at) => round(LOW * (HIGH / LOW) ** at), from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW),
       say: (value) => `ε = ${shown(value)}`, onInput: (value) => change({ epsilon: value }) }),
     numberField({ name: "epsilon", label: "ε in nats", min: 0, onChange: (value) => change({ epsilon: value }) }),
   ];
   const people = numberField({ name: "respondents", label: "People", min: 1, step: 1, onChange: (value) => change({ respondents: value }) });
-  const width = numberField({ name: "questions.0.half_width", label: "Half-width of the intervals, as a share", min: 0, max: 1, hint: "0.05 is ±5 percentage points", onChange: (value) => change0({ half_width: value }) });
-  const capped = checkbox({ name: "capped", label: "Cap the advantage of a guess, too (η)", onChange: (value) => change({ eta: value ? 0.2 : null }) });
+  const width = numberField({ name: "questions.0.half_width", label: "Target half-width of the intervals", min: 0, max: 1, hint: "0.05 is ±5 percentage points", onChange: (value) => change0({ half_width: value }) });
+  const capped = checkbox({ name: "capped", label: "Also limit the advantage of a guess (η)", onChange: (value) => change({ eta: value ? 0.2 : null }) });
   const eta = numberField({ name: "eta", label: "η of each question, total variation", min: 0, max: 1, onChange: (value) => change({ eta: value }) });
-  const level = numberField({ name: "level", label: "Confidence of the intervals", min: 0, max: 1, onChange: (value) => change({ level: value ?? 0.95 }) });
-  const aim = select({ name: "aim", label: "The channel makes least", value: "together", options: AIMS, onChange: (value) => change({ aim: value }) });
+  const level = numberField({ name: "level", label: "Confidence level of the intervals", min: 0, max: 1, onChange: (value) => change({ level: value ?? 0.95 }) });
+  const aim = select({ name: "aim", label: "The channel minimizes", value: "together", options: AIMS, onChange: (value) => change({ aim: value }) });
   const given = { respondents: [people], half_width: [width], epsilon };
-  host.append(h("section", { class: "card wanted", "aria-label": "What is wanted" }, h("h2", {}, "What is wanted"), solve, epsilon, people, width,
+  host.append(h("section", { class: "card wanted", "aria-label": "The goal" }, h("h2", {}, "The goal"), solve, epsilon, people, width,
     h("details", { class: "more" }, h("summary", {}, "More"), aim, level, capped, eta)));
   const shut = (now) => {
     for (const [name, blocks] of Object.entries(given)) for (const block of blocks) {

@@ -10,7 +10,7 @@ const points = (value) => `${shown(100 * value, 3)} points`;
 export function protocols(host) {
   return picture(host, {
     title: "People needed, by protocol", file: "protocols", draw: drawProtocols,
-    describe: ({ rows, open }) => `${rows[0].name} needs the fewest, ${shown(rows[0].needed)}; without privacy ${shown(open)} are enough.`,
+    describe: ({ rows, open }) => `${rows[0].name} needs the fewest, ${shown(rows[0].needed)}; without privacy, ${shown(open)} are enough.`,
     table: ({ rows }) => ({ head: ["protocol", "people needed", "half-width reached", "ε", "η", "times the people without privacy"],
       rows: rows.map((one) => [one.name, one.needed, points(one.half_width), one.epsilon, one.eta, one.times]) }),
   });
@@ -19,17 +19,17 @@ export function protocols(host) {
 /** Bars of the people for each way of asking several questions. data: {rows, open}, `open` a lower bound for any survey of independent answers. */
 export function ways(host) {
   return picture(host, {
-    title: "People needed, by who is asked what", file: "questionnaire", draw: (data, width) => drawProtocols(data, width, "lower bound"),
+    title: "People needed, by method", file: "questionnaire", draw: (data, width) => drawProtocols(data, width, "lower bound"),
     describe: ({ rows, open }) => `${rows[0].name} needs the fewest, ${shown(rows[0].needed)}; no private survey of fewer than ${shown(open)} people reaches the half-widths if the answers are independent.`,
-    table: ({ rows, open }) => ({ head: ["way of asking", "people needed", "times the lower bound for any private survey"], rows: rows.map((one) => [one.name, one.needed, one.needed / open]) }),
+    table: ({ rows, open }) => ({ head: ["method", "people needed", "times the lower bound for any private survey"], rows: rows.map((one) => [one.name, one.needed, one.needed / open]) }),
   });
 }
 
 function drawProtocols({ rows, open }, width, line = "without privacy") {
-  // On a narrow page the names stand above their bars, since beside them they would be cut.
+  // On a narrow page the names are above their bars, since they would be cut to the left of them.
   const named = 14 + Math.max(...rows.map((one) => widthOf(one.name, 12))), above = named > width * 0.42;
   const left = above ? 0 : named, tall = above ? 38 : 24, w = width - left - 78;
-  // Some protocols need a hundred times the people: bars stop at three times the least, and say so.
+  // Some protocols need a hundred times the people: bars stop at three times the fewest, with an arrow.
   const most = Math.min(Math.max(...rows.map((one) => one.needed)), 3 * rows[0].needed);
   const x = left + Math.min(w, (w * open) / most), foot = rows.length * tall + 4;
   const place = svg("svg", { viewBox: `0 0 ${width} ${rows.length * tall + 26}`, class: "protocols" });
@@ -51,15 +51,15 @@ function drawProtocols({ rows, open }, width, line = "without privacy") {
 export function intervals(host) {
   return picture(host, {
     title: "One simulated survey: estimates and intervals", file: "survey", draw: drawIntervals,
-    describe: ({ answers, n }) => `${shown(n)} people; the interval holds the true share of ${answers.filter((one) => one.covers).length} of ${answers.length} answers.`,
-    table: ({ labels, answers, beside }) => ({ head: ["answer", "true share", "estimate", "from", "to", `${beside.name}: from`, "to"],
+    describe: ({ answers, n }) => `${shown(n)} people; the interval covers the true proportion of ${answers.filter((one) => one.covers).length} of ${answers.length} answers.`,
+    table: ({ labels, answers, beside }) => ({ head: ["answer", "true proportion", "estimate", "from", "to", `${beside.name}: from`, "to"],
       rows: labels.map((label, at) => [label, percent(answers[at].truth), percent(answers[at].estimate), percent(answers[at].low), percent(answers[at].high),
         percent(beside.answers[at].low), percent(beside.answers[at].high)]) }),
   });
 }
 
 function drawIntervals({ labels, answers, beside }, width) {
-  const legend = [["optimal channel", "population-1"], [beside.name, "population-0"], ["true share", "cursor"]];
+  const legend = [["optimal channel", "population-1"], [beside.name, "population-0"], ["true proportion", "cursor"]];
   const tall = 34, head = legend.reduce((sum, [name]) => sum + 34 + widthOf(name, 12), 0) > width ? 40 : 22, left = Math.min(width * 0.36, 10 + Math.max(...labels.map((one) => widthOf(one, 12)))) + 4, w = width - left - 14;
   const top = Math.min(1, 1.05 * Math.max(...answers.map((one) => Math.max(one.high, one.truth)), ...beside.answers.map((one) => one.high)));
   const px = (value) => left + (w * Math.min(top, Math.max(0, value))) / top, foot = head + labels.length * tall;
@@ -80,7 +80,7 @@ function drawIntervals({ labels, answers, beside }, width) {
     place.append(svg("text", { x: left - 6, y: y + tall / 2, class: "tick end middle" }, cut(label, left - 6), svg("title", {}, label)));
     [[answers[at], "population-1", 11], [beside.answers[at], "population-0", 23]].forEach(([one, kind, down]) => {
       place.append(svg("rect", { x: px(one.low), y: y + down - 3.5, width: Math.max(1.5, px(one.high) - px(one.low)), height: 7, class: kind, "fill-opacity": 0.75 },
-        svg("title", {}, `${percent(one.low)} to ${percent(one.high)}${one.covers ? "" : ": misses the true share"}`)),
+        svg("title", {}, `${percent(one.low)} to ${percent(one.high)}${one.covers ? "" : ": misses the true proportion"}`)),
       svg("circle", { cx: px(one.estimate), cy: y + down, r: 3.5, class: "dot" }),
       one.covers ? "" : svg("text", { x: Math.min(width - 4, px(one.high) + 5), y: y + down, class: `tick small middle${px(one.high) > width - 60 ? " end" : ""}` }, "misses"));
     });
@@ -92,9 +92,9 @@ function drawIntervals({ labels, answers, beside }, width) {
 /** One answer's intervals in many surveys. data: {label, repeats, covered, level}. */
 export function repeats(host) {
   return picture(host, {
-    title: "The same survey forty times over, for one answer", file: "surveys", draw: drawRepeats,
-    describe: ({ label, repeats: all, covered }) => `Of ${all.length} intervals for ${label}, ${covered} hold the true share.`,
-    table: ({ repeats: all }) => ({ head: ["survey", "estimate", "from", "to", "holds the true share"], rows: all.map((one, at) => [at + 1, percent(one.estimate), percent(one.low), percent(one.high), one.covers ? "yes" : "no"]) }),
+    title: "The same survey repeated forty times, for one answer", file: "surveys", draw: drawRepeats,
+    describe: ({ label, repeats: all, covered }) => `Of ${all.length} intervals for ${label}, ${covered} cover the true proportion.`,
+    table: ({ repeats: all }) => ({ head: ["survey", "estimate", "from", "to", "covers the true proportion"], rows: all.map((one, at) => [at + 1, percent(one.estimate), percent(one.low), percent(one.high), one.covers ? "yes" : "no"]) }),
   });
 }
 
@@ -113,7 +113,7 @@ function drawRepeats({ repeats: all, covered, level }, width) {
     place.append(svg("line", { x1: x, x2: x, y1: py(one.low), y2: py(one.high), class: one.covers ? "held" : "missed" }, svg("title", {}, `${percent(one.low)} to ${percent(one.high)}`)),
       one.covers ? svg("circle", { cx: x, cy: py(one.estimate), r: 2.2, class: "dot" }) : svg("text", { x, y: py(one.estimate), class: "tick mid middle strong" }, "×"));
   });
-  place.append(svg("text", { x: 0, y: height - 6, class: "label" }, cut(`${covered} of ${all.length} hold the true share (${percent(level)} promised)`, width)));
+  place.append(svg("text", { x: 0, y: height - 6, class: "label" }, cut(`${covered} of ${all.length} cover the true proportion (level ${percent(level)})`, width)));
   return place;
 }
 

@@ -1,4 +1,5 @@
-// Several questions as a questionnaire: booklets, one question each or a split of ε, beside a lower bound for any survey of independent answers.
+// Several questions as a questionnaire: booklets, one question each or a split of ε, with a lower bound for any survey
+// of independent answers.
 
 import { ways } from "./ask_pictures.js";
 import { download, lines } from "./charts.js";
@@ -10,20 +11,20 @@ const SHOWN = 12;
 
 export function questionnaire(host, studio) {
   const card = h("section", { class: "card questionnaire", "aria-label": "Who is asked what", hidden: true }, h("h2", {}, "Who is asked what"),
-    h("p", { class: "note" }, "Each respondent may be asked only a part of the questions, a booklet drawn by chance, and answer it with all of ε."));
+    h("p", { class: "note" }, "A respondent can answer a booklet, a random subset of the questions, with all of ε."));
   const said = h("p", { role: "status" }), list = h("ul", { class: "words" });
-  const file = button("Save survey.toml", () => download(found.file, "survey.toml"), { id: "save-booklets", title: "The description of this plan, for ldpopt survey plan" });
+  const file = button("Save survey.toml", () => download(found.file, "survey.toml"), { id: "save-booklets", title: "This questionnaire as input for ldpopt survey plan" });
   host.append(card);
   const bars = ways(card);
   card.append(said, list, h("p", { class: "tools" }, file));
   const curve = lines(card, {
-    title: "As the questionnaire grows: people over the lower bound for any private survey", file: "growth",
+    title: "Longer questionnaires: people relative to the lower bound for any private survey", file: "growth",
     describe: ({ name }) => `Questionnaires of 1 to 30 questions like “${name}”, at this ε.`,
   });
   const growing = h("div", {});
   curve.figure.hidden = true;
   card.append(growing);
-  const grow = work(growing, "Draw it for 1 to 30 questions like this one", (state, told) => studio.job("growth", state, told), ({ counts }) => {
+  const grow = work(growing, "Plot 1 to 30 questions like this one", (state, told) => studio.job("growth", state, told), ({ counts }) => {
     const over = (way) => counts.map((one) => [one.questions, one[way] / one.least]);
     curve.figure.hidden = false;
     curve.update({
@@ -31,7 +32,7 @@ export function questionnaire(host, studio) {
       series: [{ name: "a split of ε", points: over("split") }, { name: "one question each", points: over("one_question"), dash: 1 }, { name: "as planned", points: over("planned"), dash: 2 }],
     });
     const last = counts.at(-1);
-    return `${last.questions} questions: ${shown(last.planned)} people as planned, ${shown(last.split)} by a split of ε.`;
+    return `${last.questions} questions: ${shown(last.planned)} people as planned, ${shown(last.split)} with a split of ε.`;
   });
 
   let state = null, found = null, running = null, key = "";
@@ -47,16 +48,16 @@ export function questionnaire(host, studio) {
     found = told;
     bars.update({ rows: told.ways, open: told.least });
     const chosen = told.ways.find((one) => one.optimal), split = told.ways.find((one) => one.name === "a split of ε");
-    const beside = split.needed === "inf" ? "no number reaches it by a split of ε" : `a split of ε needs ${shown(split.needed / told.respondents, 3)} times as many`;
+    const beside = split.needed === "inf" ? "no number of people is enough with a split of ε" : `a split of ε needs ${shown(split.needed / told.respondents, 3)} times as many`;
     const name = chosen.name[0].toUpperCase() + chosen.name.slice(1);
-    said.textContent = `${name}: ${shown(told.respondents)} people${chosen === split ? "" : `; ${beside}`}. No private survey of fewer than ${shown(told.least)} reaches the half-widths if the answers are independent.`;
-    list.replaceChildren(...told.booklets.slice(0, SHOWN).map((one) => h("li", {}, `${one.share === "1" ? "everybody" : `${one.share} of the people`}: ${one.questions.join(", ")}`)),
+    said.textContent = `${name}: ${shown(told.respondents)} people${chosen === split ? "" : `; ${beside}`}. No private survey of fewer than ${shown(told.least)} people reaches the half-widths if the answers are independent.`;
+    list.replaceChildren(...told.booklets.slice(0, SHOWN).map((one) => h("li", {}, `${one.share === "1" ? "all people" : `${one.share} of the people`}: ${one.questions.join(", ")}`)),
       told.booklets.length > SHOWN ? h("li", { class: "note" }, `and ${told.booklets.length - SHOWN} more booklets`) : "");
   }, 250);
 
   return {
     card,
-    /** Plan the questions of a state; null if there are not several. */
+    /** Plan the questions of a state; null stands for a single question. */
     update(next) {
       card.hidden = !next;
       const { questions, epsilon, eta, level } = next ?? {}, wanted = next ? JSON.stringify({ questions, epsilon, eta, level }) : "";
@@ -71,7 +72,7 @@ export function questionnaire(host, studio) {
       if (!other) return;
       running?.cancel();
       running = null;
-      card.dataset.state = "busy"; // what is shown belongs to another state until the plan is there
+      card.dataset.state = "busy"; // the card shows another state until the plan arrives
       said.textContent = "planning …";
       if (next) plan();
     },

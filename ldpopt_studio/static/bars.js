@@ -1,4 +1,4 @@
-// Two populations as bars that are dragged or moved with the arrow keys. The other bars shrink or grow in proportion.
+// Two populations as bars that users drag or move with the arrow keys. The other bars shrink or grow in proportion.
 
 import { cut, picture, widthOf } from "./charts.js";
 import { percent, svg } from "./dom.js";
@@ -29,7 +29,7 @@ export function pairs({ labels, names, p0, p1 }, width, scale, handle) {
   place.geometry = { left, w };
   const text = (said, y, most = named) => svg("text", { x: most, y, class: "tick end middle" }, cut(said, most), svg("title", {}, said));
   let x = 0;
-  if (only) place.append(svg("text", { x: 0, y: 14, class: "label" }, cut(`who says “${labels[0]}”`, width)));
+  if (only) place.append(svg("text", { x: 0, y: 14, class: "label" }, cut(`proportion that answers “${labels[0]}”`, width)));
   else names.forEach((name, at) => {
     place.append(svg("rect", { x, y: 4, width: 12, height: 12, class: `population-${at}` }), svg("text", { x: x + 17, y: 14, class: "label" }, cut(name, width / 2 - 26)));
     x += Math.min(width / 2, 34 + widthOf(name, 12));
@@ -56,7 +56,7 @@ export function bars(host, { title, file, onChange }) {
     rows: data.labels.map((label, at) => [label, percent(data.p0[at], 4), percent(data.p1[at], 4)]),
   });
   const describe = (data) => `${data.labels.length} answers; each has a bar for ${data.names[0]} and one for ${data.names[1]}. ` +
-    "Up and down arrows go from answer to answer, left and right arrows change a bar, Page Up and Page Down change it more.";
+    "The up and down arrows move between answers, the left and right arrows change a bar, and Page Up and Page Down change it more.";
   const made = picture(host, { title, describe, table, file, draw, interactive: true });
 
   const change = (which, at, value) => onChange(which, moved(given[which], at, value));

@@ -1,9 +1,9 @@
-// Pictures drawn by hand in SVG: each has a title, a description, its numbers as a table, and can be saved.
+// Figures in SVG: each has a title, a description and its numbers as a table, and can be saved.
 
 import { h, newId, shown, svg } from "./dom.js";
 import { button } from "./fields.js";
 
-/** A colour of the palette (Okabe and Ito), by number; it follows the light or dark scheme. */
+/** A color of the palette (Okabe and Ito), by number; it follows the light or dark scheme. */
 export const colour = (at) => `series-${at % 7}`;
 
 /**

@@ -1,4 +1,4 @@
-// Fields of a form, each with a label, a hint, and its error beside it.
+// Fields of a form, each with a label, a hint, and its error.
 
 import { h, newId } from "./dom.js";
 
@@ -52,7 +52,7 @@ export function slider({ name, label, value, to, from, say, steps = 400, onInput
   return block;
 }
 
-/** A file to choose: a button that says so, beside the name of the chosen file, in place of the browser's own pair. */
+/** A file to choose: a button that says so, beside the name of the chosen file, instead of the browser's control. */
 export function fileField({ name, label, accept, hint, onChange }) {
   const control = h("input", { type: "file", accept, class: "seen" }), chosen = h("span", { class: "note" });
   const block = fieldOf(name, label, control, hint);
@@ -104,7 +104,7 @@ export function checkbox({ name, label, value, onChange }) {
 
 export const button = (label, onclick, attrs = {}) => h("button", { type: "button", onclick, ...attrs }, label);
 
-/** Shows a sentence beside the field, or removes it if it is empty. The field "" is the line at the top of the page. */
+/** Shows a message below the field, or removes it if it is empty. The field "" is the line at the top of the page. */
 export function showError(root, name, sentence) {
   const block = name ? root.querySelector(`[data-field="${CSS.escape(name)}"]`) : null;
   if (!block) {

@@ -1,4 +1,4 @@
-// A first minute in three steps. Each is done by hand, or by its button for who would rather watch.
+// A first minute in three steps. Users do each step by hand, or watch it with the button.
 
 import { h } from "./dom.js";
 import { button } from "./fields.js";
@@ -9,7 +9,7 @@ const STEPS = [
     show: (studio, now) => studio.choose({ p1: now.p1.map((one, at) => (at ? (one / (1 - now.p1[0])) * 0.2 : 0.8)) }) },
   { say: "Ask for more privacy: drag ε to the left.", done: (now, first) => now.epsilon !== first.epsilon || now.eta !== first.eta,
     show: (studio) => studio.choose({ epsilon: 0.5 }) },
-  { say: "Take it away: the same result as Python code.", done: () => document.getElementById("takeaway-panel").open,
+  { say: "Take it away: get the same result as Python code.", done: () => document.getElementById("takeaway-panel").open,
     show: () => {
       const panel = document.getElementById("takeaway-panel");
       panel.open = true;
@@ -18,7 +18,7 @@ const STEPS = [
     } },
 ];
 
-/** The strip of the steps, hidden once it was ended; `update(state)` sees which of them are done. */
+/** The strip of the steps, hidden once the user ends it; `update(state)` checks which steps are done. */
 export function guide(studio) {
   const done = new Set();
   let first = null;
@@ -32,7 +32,7 @@ export function guide(studio) {
     localStorage.setItem(ENDED, "1");
     strip.hidden = true;
   }, { class: "quiet", "aria-label": "End the tour" });
-  const strip = h("section", { class: "guide wide", "aria-label": "A first minute", hidden: localStorage.getItem(ENDED) !== null }, h("ol", {}, items), show, end);
+  const strip = h("section", { class: "guide wide", "aria-label": "Tour of the first minute", hidden: localStorage.getItem(ENDED) !== null }, h("ol", {}, items), show, end);
   const next = () => STEPS.findIndex((_, at) => !done.has(at));
 
   function update(now) {

@@ -1,4 +1,4 @@
-// Any channel: paste or drop a matrix, a channel file or a design file, see its guarantees, and mend it.
+// Any channel: paste or drop a matrix, a channel file or a design file, see its guarantees, and repair it.
 
 import { lines } from "./charts.js";
 import { atMost, h, percent, shown } from "./dom.js";
@@ -17,10 +17,10 @@ const EXAMPLES = {
     "b,0.1666666666666667,0.5,0.1666666666666667,0.1666666666666666\nc,0.1666666666666667,0.1666666666666667,0.5,0.1666666666666666\n" +
     "d,0.1666666666666666,0.1666666666666667,0.1666666666666667,0.5\n"],
   rounded: ["A rounded matrix, whose rows do not sum to 1", "answer,low,middle,high\nlow,0.57,0.29,0.13\nmiddle,0.33,0.33,0.33\nhigh,0.13,0.29,0.57\n"],
-  counts: ["A table of counts: who reported what", "answer,yes,no,refused\nyes,310,160,30\nno,140,420,40\n"],
+  counts: ["A table of counts: answers by reports", "answer,yes,no,refused\nyes,310,160,30\nno,140,420,40\n"],
 };
 
-const DIVERGENCES = [["", "that of the design, or KL"], ["kl", "KL divergence"], ["total-variation", "total variation"], ["chi-squared", "chi-squared"], ["jensen-shannon", "Jensen–Shannon"]];
+const DIVERGENCES = [["", "the design’s own, or KL divergence"], ["kl", "KL divergence"], ["total-variation", "total variation"], ["chi-squared", "chi-squared"], ["jensen-shannon", "Jensen–Shannon"]];
 
 export const view = {
   name: "inspect",
@@ -67,7 +67,7 @@ export const view = {
       if (found) {
         shownOf.paint(found);
         studio.announce(`${found.badge.text}.`);
-      } else shownOf.stopped("not a channel that can be read");
+      } else shownOf.stopped("the text is not a channel");
     }
 
     update(state);
@@ -77,14 +77,14 @@ export const view = {
 
 /** The card of the input: a place to drop a file, a button for users without a mouse, and a field to paste into. */
 function source(host, studio) {
-  const file = fileField({ name: "file", label: "Choose a file …", accept: ".csv,.tsv,.txt,.json", hint: "or drop one anywhere on this card", onChange: read });
+  const file = fileField({ name: "file", label: "Choose a file …", accept: ".csv,.tsv,.txt,.json", hint: "or drop a file on this card", onChange: read });
   const paste = textField({ name: "text", label: "Or paste it here", rows: 8, placeholder: "0.75, 0.25\n0.25, 0.75",
-    hint: "Rows of probabilities, with or without names; a channel file; a design file.",
+    hint: "A matrix of probabilities, with or without labels, a channel file, or a design file.",
     onChange: (value) => studio.choose({ text: value, name: null, mend: false }) });
   // Pasted text is used at once, typed text when the field is left.
   paste.control.addEventListener("paste", () => setTimeout(() => paste.control.dispatchEvent(new Event("change"))));
-  const example = select({ name: "example", label: "Or take an example", value: "", options: [["", "choose …"], ...Object.entries(EXAMPLES).map(([key, [title]]) => [key, title]),
-    ["tell", "The design of “Tell two populations apart”"], ["forged", "The same design, forged"]], onChange: taken });
+  const example = select({ name: "example", label: "Or choose an example", value: "", options: [["", "choose …"], ...Object.entries(EXAMPLES).map(([key, [title]]) => [key, title]),
+    ["tell", "The design in “Distinguish two populations”"], ["forged", "The same design with forged claims"]], onChange: taken });
   const drop = h("section", { class: "card drop", "aria-label": "A channel" }, h("h2", {}, "A channel"),
     file, paste, example,
     h("p", { class: "note", id: "inspected" }));
@@ -97,7 +97,7 @@ function source(host, studio) {
     try {
       text = new TextDecoder("utf-8", { fatal: true }).decode(await chosen.arrayBuffer());
     } catch {
-      return showError(host, "text", "text: expected UTF-8 text, got other bytes");
+      return showError(host, "text", "text: expected text in UTF-8, got other bytes");
     }
     studio.choose({ text, name: chosen.name, mend: false });
   }
@@ -107,9 +107,9 @@ function source(host, studio) {
     if (EXAMPLES[which]) return studio.choose({ text: EXAMPLES[which][1], name: null, mend: false });
     if (which !== "tell" && which !== "forged") return undefined;
     const made = await studio.ask("takeaway", { view: "tell", state: studio.state("tell") });
-    if (made?.slow) return showError(host, "example", "That design takes long: download its file in that view, and drop it here.");
+    if (made?.slow) return showError(host, "example", "This design takes long. Download its file in the first view, and drop it here.");
     const design = made?.files.find((one) => one.name === "design.json");
-    if (!design) return showError(host, "example", "There is no design in that view: look there.");
+    if (!design) return showError(host, "example", "The first view has no design. See the message there.");
     if (which === "tell") return studio.choose({ text: design.content, name: "design.json", mend: false });
     const parts = JSON.parse(design.content);
     for (const claim of ["value", "lower_bound", "upper_bound"]) parts[claim] *= 1.02;
@@ -134,7 +134,7 @@ function source(host, studio) {
     update(now) {
       const long = now.text.length > 20_000;
       paste.set(long ? "" : now.text);
-      drop.querySelector("#inspected").textContent = now.name ? `Looking at ${now.name}${long ? `, ${now.text.length.toLocaleString("en")} letters` : ""}.` : now.text === EXAMPLES.warner[1] ? "An example: paste your own over it." : "";
+      drop.querySelector("#inspected").textContent = now.name ? `File: ${now.name}${long ? `, ${now.text.length.toLocaleString("en")} characters` : ""}.` : now.text === EXAMPLES.warner[1] ? "This is an example. Replace it with your own matrix." : "";
     },
   };
 }
@@ -144,13 +144,13 @@ function comparison(host, studio) {
   const list = (name, label) => textField({ name, label, placeholder: "0.5, 0.3, 0.2", onChange: (value) => {
     const found = value.trim() ? value.trim().split(/[\s,;]+/).map(Number) : null;
     const wrong = found?.findIndex((one) => !Number.isFinite(one)) ?? -1;
-    if (wrong >= 0) return showError(host, name, `${name}: expected numbers separated by commas, got another word at entry ${wrong}`);
+    if (wrong >= 0) return showError(host, name, `${name}: expected numbers separated by commas, got another text at entry ${wrong}`);
     return studio.change({ [name]: found });
   } });
   const p0 = list("p0", "P0"), p1 = list("p1", "P1");
-  const divergence = select({ name: "divergence", label: "Measured by", value: "", options: DIVERGENCES, onChange: (value) => studio.change({ divergence: value || null }) });
-  host.append(h("section", { class: "card", "aria-label": "Compared for" }, h("h2", {}, "Compared for"),
-    h("p", { class: "note" }, "Two populations to tell apart; left empty, those of the design, or two invented ones."), h("div", { class: "two" }, p0, p1), divergence));
+  const divergence = select({ name: "divergence", label: "Divergence", value: "", options: DIVERGENCES, onChange: (value) => studio.change({ divergence: value || null }) });
+  host.append(h("section", { class: "card", "aria-label": "Comparison" }, h("h2", {}, "Comparison"),
+    h("p", { class: "note" }, "The channel is compared with the best channel for two populations. By default, these are the populations of the design, or two examples."), h("div", { class: "two" }, p0, p1), divergence));
   return {
     update(now) {
       p0.set(now.p0?.join(", ") ?? "");
@@ -160,7 +160,7 @@ function comparison(host, studio) {
   };
 }
 
-/** The card that mends. */
+/** The card of the repair. */
 function mending(host, studio) {
   const wanted = { epsilon: null, eta: null };
   const field = (name, label) => numberField({ name, label, min: 0, onChange: (value) => {
@@ -168,10 +168,10 @@ function mending(host, studio) {
     if (studio.state().mend) studio.change({ [name]: value });
   } });
   const epsilon = field("epsilon", "ε at most, nats"), eta = field("eta", "η at most");
-  const go = button("Mend it", () => studio.choose({ ...wanted, mend: true }), { class: "main" });
-  const back = button("As it was given", () => studio.choose({ mend: false }));
-  host.append(h("section", { class: "card", "aria-label": "Mend" }, h("h2", {}, "Mend"),
-    h("p", { class: "note" }, "Divides rows by their sums; then brings the channel within these limits, where there are any."),
+  const go = button("Repair", () => studio.choose({ ...wanted, mend: true }), { class: "main" });
+  const back = button("Show the original", () => studio.choose({ mend: false }));
+  host.append(h("section", { class: "card", "aria-label": "Repair" }, h("h2", {}, "Repair"),
+    h("p", { class: "note" }, "Divides rows by their sums, then changes the channel until it satisfies these limits, if there are any."),
     h("div", { class: "two" }, epsilon, eta), h("div", { class: "progress", "data-field": "mend" }, go, back)));
   return {
     update(now) {
@@ -188,16 +188,16 @@ const COLOURS = { green: "good", red: "bad", grey: "busy" };
 
 /** The results about the channel. */
 function outcome(host) {
-  const badge = h("p", { class: "badge busy", id: "badge" }, "nothing to look at yet");
+  const badge = h("p", { class: "badge busy", id: "badge" }, "nothing to measure yet");
   const bar = h("progress", { "aria-label": "measuring", max: 1 }), progress = h("div", { class: "progress", hidden: true }, bar);
   const reasons = h("ul", { class: "words", id: "reasons" }), headline = h("div", { class: "headline" }), mended = h("ul", { class: "words", id: "mended" });
-  const invite = h("p", {}, "Paste a matrix or drop a file: it is measured, its proof is recomputed, and it is set beside the best channel of its own ε and η.");
-  const verdict = h("section", { class: "card verdict", "aria-label": "What it is worth" }, h("h2", {}, "What it is worth"), badge, invite, progress, reasons, mended, headline);
+  const invite = h("p", {}, "Paste a matrix or drop a file. The studio measures it, recomputes its proof, and compares it with the best channel within the same ε and η.");
+  const verdict = h("section", { class: "card verdict", "aria-label": "Assessment" }, h("h2", {}, "Assessment"), badge, invite, progress, reasons, mended, headline);
   const rest = h("div", { class: "results", hidden: true });
   host.append(verdict, rest);
   const own = heatmap(rest, { title: "The channel: probability of each report", file: "channel", describe: said });
-  const best = heatmap(rest, { title: "The best channel of the same ε and η", file: "best", describe: said });
-  const curve = lines(rest, { title: "What an attacker misses", file: "trade-off", describe: () => "The least share of one answer that is missed, for each share of another that is wrongly suspected." });
+  const best = heatmap(rest, { title: "The best channel within the same ε and η", file: "best", describe: said });
+  const curve = lines(rest, { title: "Errors of an attacker’s best test", file: "trade-off", describe: () => "The smallest fraction of one answer that a test misses, for each fraction of another that it wrongly suspects." });
   const table = h("section", { class: "card", "aria-label": "Every guarantee" }, h("h2", {}, "Every guarantee"));
   rest.append(table);
   let timer = null;
@@ -216,7 +216,7 @@ function outcome(host) {
   };
   return {
     empty() {
-      blank("nothing to look at yet");
+      blank("nothing to measure yet");
       invite.hidden = false;
     },
     stopped(text) {
@@ -241,7 +241,7 @@ function outcome(host) {
       badge.className = `badge ${COLOURS[found.badge.colour]}`;
       badge.textContent = found.badge.text;
       reasons.replaceChildren(...[...found.badge.reasons, ...(found.proof ?? [])].map((one) => h("li", {}, one)));
-      mended.replaceChildren(...(found.mended ? [...found.mended.steps, found.mended.steps.length ? movedBy(found.mended.moved) : "There was nothing to mend."] : []).map((one) => h("li", {}, one)));
+      mended.replaceChildren(...(found.mended ? [...found.mended.steps, found.mended.steps.length ? movedBy(found.mended.moved) : "No repair was necessary."] : []).map((one) => h("li", {}, one)));
       rest.hidden = !found.matrix;
       headline.replaceChildren();
       if (!found.matrix) return;
@@ -249,10 +249,10 @@ function outcome(host) {
       headline.replaceChildren(
         figure("ε", atMost(found.epsilon, 6), found.promise[0]), figure("η", atMost(found.eta, 6), found.promise[1]),
         ...(compared ? [
-          figure("kept", compared.value, `${compared.divergence} of ${compared.whose}`),
-          figure("the best keeps", compared.optimum, compared.verified ? "within the same ε and η, proof checked" : compared.outcome === "refuted" ? "the proof of the best failed" : "the proof of the best was not checked"),
-          figure("share of the best", compared.share === null ? "–" : percent(compared.share, 4), compared.certified ? "no channel within these limits keeps more than 100 %" : ""),
-        ] : [figure("compared", "–", found.no_comparison)]));
+          figure("preserved", compared.value, `${compared.divergence}; ${compared.whose}`),
+          figure("best channel", compared.optimum, compared.verified ? "within the same ε and η, proof checked" : compared.outcome === "refuted" ? "the proof of the best failed" : "the proof of the best was not checked"),
+          figure("fraction of the best", compared.share === null ? "–" : percent(compared.share, 4), compared.certified ? "no channel within these limits exceeds 100 %" : ""),
+        ] : [figure("comparison", "–", found.no_comparison)]));
       const small = found.inputs.length <= MOST_DRAWN && found.outputs.length <= MOST_DRAWN;
       own.figure.hidden = !small;
       best.figure.hidden = !small || !compared;
@@ -260,12 +260,12 @@ function outcome(host) {
       if (small && compared) best.update(drawn(compared.matrix, found.inputs, compared.outputs, null));
       curve.figure.hidden = !found.trade_off;
       if (found.trade_off) {
-        curve.update({ series: [{ name: "missed at least, this channel", points: found.trade_off }, { name: "no information at all", points: [[0, 1], [1, 0]], dash: 1, thin: true }],
-          x: { label: "share of others wrongly suspected", low: 0, high: 1 }, y: { label: "share missed", high: 1 } });
+        curve.update({ series: [{ name: "missed at least, with this channel", points: found.trade_off }, { name: "without information", points: [[0, 1], [1, 0]], dash: 1, thin: true }],
+          x: { label: "fraction of others wrongly suspected", low: 0, high: 1 }, y: { label: "fraction missed", high: 1 } });
       }
       table.replaceChildren(h("h2", {}, "Every guarantee"), found.unmeasured ? h("p", { class: "note" }, found.unmeasured) : "",
-        h("div", { class: "scroll whole", tabindex: 0, role: "region", "aria-label": "Every guarantee: table" }, stacked("Rounded so that they hold; in nats where a notion has a unit.",
-          ["notion", "guarantee", "attained at", "source"], found.guarantees.map((row) => [row.title, `${row.sign} ${row.value}`, row.witness, row.reference]))));
+        h("div", { class: "scroll whole", tabindex: 0, role: "region", "aria-label": "Every guarantee: table" }, stacked("Rounded so that they remain valid. Values with a unit are in nats.",
+          ["privacy definition", "guarantee", "attained at", "source"], found.guarantees.map((row) => [row.title, `${row.sign} ${row.value}`, row.witness, row.reference]))));
     },
   };
 }
@@ -277,7 +277,7 @@ const stacked = (caption, heads, rows) => h("table", { class: "stacked", role: "
     ? h("td", { role: "cell", "data-head": heads[at], class: at > 1 ? "words" : "" }, cell)
     : h("th", { scope: "row", role: "rowheader" }, cell)))))));
 
-const movedBy = (share) => (share === 0 ? "Nothing else was moved." : `Rows moved by at most ${atMost(share)} in total variation.`);
+const movedBy = (share) => (share === 0 ? "No row was changed further." : `Rows changed by at most ${atMost(share)} in total variation.`);
 
 const said = (data) => `${data.rows.length} answers and ${data.columns.length} reports.`;
 

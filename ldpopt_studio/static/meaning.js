@@ -1,4 +1,4 @@
-// What it means: for one person, the chance of the answer after a report, the best test, and many rounds.
+// What it means: for one person, the chance of an answer after a report, the best test, and many rounds.
 
 import { lines } from "./charts.js";
 import { atMost, h, percent, shown } from "./dom.js";
@@ -20,7 +20,7 @@ export const view = {
   initial: (start) => ({ ...FIRST, ...start }),
   mount(root, state, studio) {
     const change = (patch) => studio.change(patch);
-    const source = h("p", {}), fresh = button("Use the question of “Ask a question”", () => {
+    const source = h("p", {}), fresh = button("Use the question from “Ask a question”", () => {
       const ask = studio.state("ask"), one = ask?.questions?.[ask.at];
       if (!one) return;
       const parts = ask.split ?? ask.questions.map(() => 1), all = parts.reduce((sum, part) => sum + part, 0);
@@ -28,46 +28,46 @@ export const view = {
       change({ source: "question", question: { name: one.name, labels: one.labels, pilot: one.pilot }, epsilon, eta: ask.eta, aim: ask.aim, answer: 0 });
     });
     const answer = select({ name: "answer", label: "Your answer", value: 0, options: [], onChange: (value) => change({ answer: Number(value) }) });
-    const exposed = button("Show the answer that reports tell most about", () => shownNow && change({ answer: shownNow.exposed }), { class: "quiet" });
+    const exposed = button("Show the most exposed answer", () => shownNow && change({ answer: shownNow.exposed }), { class: "quiet" });
     const epsilon = [
       slider({ name: "epsilon", label: "ε of one report", value: 1, to: (at) => Number((LOW * (HIGH / LOW) ** at).toPrecision(4)), from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW),
         say: (value) => `ε = ${shown(value)}`, onInput: (value) => change({ epsilon: value }) }),
       numberField({ name: "epsilon", label: "ε in nats", min: 0, onChange: (value) => change({ epsilon: value }) }),
     ];
     const prior = [
-      slider({ name: "prior", label: "Chance that somebody gives your answer beforehand", value: 0.01, to: (at) => nice(1 / (1 + Math.exp(-SPAN * (2 * at - 1)))), from: (value) => (logit(clamp(value)) / SPAN + 1) / 2,
+      slider({ name: "prior", label: "Chance of your answer before the report", value: 0.01, to: (at) => nice(1 / (1 + Math.exp(-SPAN * (2 * at - 1)))), from: (value) => (logit(clamp(value)) / SPAN + 1) / 2,
         say: (value) => percent(value), onInput: (value) => change({ prior: value }) }),
-      numberField({ name: "prior", label: "That chance as a number", min: 0, max: 1, hint: "0.01 is 1 in 100", onChange: (value) => change({ prior: value }) }),
+      numberField({ name: "prior", label: "This chance as a number", min: 0, max: 1, hint: "0.01 is 1 in 100", onChange: (value) => change({ prior: value }) }),
     ];
     const rounds = [
       slider({ name: "rounds", label: "Fresh reports of the same answer", value: 1, to: (at) => Math.round(MOST ** at), from: (value) => Math.log(value) / Math.log(MOST), say: (value) => `${value} ${value === 1 ? "report" : "reports"}`,
         onInput: (value) => change({ rounds: value }) }),
-      numberField({ name: "rounds", label: "Reports", min: 1, max: MOST, step: 1, onChange: (value) => change({ rounds: value }) }),
+      numberField({ name: "rounds", label: "Number of reports", min: 1, max: MOST, step: 1, onChange: (value) => change({ rounds: value }) }),
     ];
-    const alpha = numberField({ name: "alpha", label: "Share of others that are wrongly suspected", min: 0, max: 1, onChange: (value) => change({ alpha: value ?? 0.05 }) });
+    const alpha = numberField({ name: "alpha", label: "Fraction of others wrongly suspected", min: 0, max: 1, onChange: (value) => change({ alpha: value ?? 0.05 }) });
     const delta = numberField({ name: "delta", label: "δ of the composed (ε, δ)", min: 0, max: 1, onChange: (value) => change({ delta: value ?? 1e-6 }) });
     const controls = h("div", { class: "controls" },
-      h("section", { class: "card", "aria-label": "You" }, h("h2", {}, "You, and what is known of you"), source, fresh, h("div", { "data-field": "question" }), h("div", { "data-field": "question.pilot" }), h("div", { "data-field": "matrix" }),
+      h("section", { class: "card", "aria-label": "You" }, h("h2", {}, "You and your answer"), source, fresh, h("div", { "data-field": "question" }), h("div", { "data-field": "question.pilot" }), h("div", { "data-field": "matrix" }),
         answer, exposed, prior),
-      h("section", { class: "card", "aria-label": "Reports" }, h("h2", {}, "Your reports"), epsilon, rounds, h("p", { class: "note" }, "A report that is kept and sent again each time counts once: it adds nothing."),
+      h("section", { class: "card", "aria-label": "Reports" }, h("h2", {}, "Your reports"), epsilon, rounds, h("p", { class: "note" }, "Sending the same report again counts only once."),
         h("details", { class: "more" }, h("summary", {}, "More"), alpha, delta)));
     const sentences = h("ol", { class: "promises" }), headline = h("div", { class: "headline" });
-    const results = h("div", { class: "results" }, h("section", { class: "card", "aria-label": "In words" }, h("h2", {}, "What a report can tell of your answer"), headline, sentences));
+    const results = h("div", { class: "results" }, h("section", { class: "card", "aria-label": "In words" }, h("h2", {}, "What a report can reveal"), headline, sentences));
     root.append(h("h1", { class: "seen" }, "What it means"), controls, results);
     const card = (label) => results.appendChild(h("section", { class: "card", "aria-label": label }));
     const belief = lines(card("Before and after"), {
       title: "Chance of your answer, before and after", file: "posterior", onMove: (x) => change({ prior: nice(clamp(x)) }),
-      describe: ({ said }) => `${said}. The upper curve is the most that any report can make of it, the lower one the least.`,
+      describe: ({ said }) => `${said}. The upper curve is the largest chance after any report, the lower one the smallest.`,
     });
     const test = lines(card("The best test"), {
-      title: "The best test of your answer: wrong suspicions and misses", file: "trade-off", onMove: (x) => change({ alpha: Number(Math.min(0.999, Math.max(0.001, x)).toPrecision(2)) }),
-      describe: ({ said }) => `${said}. Nobody's test lies below the curve.`,
+      title: "The best test for your answer: wrong suspicions and misses", file: "trade-off", onMove: (x) => change({ alpha: Number(Math.min(0.999, Math.max(0.001, x)).toPrecision(2)) }),
+      describe: ({ said }) => `${said}. No test is below the curve.`,
     });
     const course = lines(card("Many rounds"), {
       title: "Many fresh reports", file: "rounds", onMove: (x) => change({ rounds: Math.min(MOST, Math.max(1, Math.round(x))) }),
-      describe: ({ said }) => `${said}. Each curve is a bound that no attacker passes.`,
+      describe: ({ said }) => `${said}. Each curve is a bound for all attackers.`,
     });
-    const list = h("div", {}), reports = h("details", { class: "text" }, h("summary", {}, "Every report, and what it makes of the chance"), list);
+    const list = h("div", {}), reports = h("details", { class: "text" }, h("summary", {}, "All reports, and the chance after each"), list);
     card("Every report").append(reports);
 
     let turn = 0, shownNow = null;
@@ -82,7 +82,7 @@ export const view = {
       for (const block of rounds) block.set(now.rounds);
       alpha.set(now.alpha);
       delta.set(now.delta);
-      source.textContent = now.source === "question" ? `The survey’s question: ${now.question.name || "without a name"}` : "A channel that was brought here.";
+      source.textContent = now.source === "question" ? `Question: ${now.question.name || "without a name"}` : "A channel from another view.";
       root.dataset.state = "busy";
       // A link may contain a question with fewer answers than the example.
       const most = now.source === "question" ? now.question.labels?.length : now.matrix?.length;
@@ -106,29 +106,29 @@ export const view = {
       sentences.replaceChildren(...found.sentences.map((one) => h("li", {}, one)));
       const n = now.rounds, many = n > 1 ? `${n} reports` : "one report";
       headline.replaceChildren(...[
-        ["before", found.prior.words, "thought beforehand"],
+        ["before", found.prior.words, "chance before the report"],
         ["after", found.posterior.words, `after ${many}; ${found.posterior.words_least}`],
-        ["ε", atMost(found.now.epsilon), n > 1 ? `nats in all; ${atMost(found.now.epsilon_at_delta)} with δ = ${shown(found.delta, 2)}` : "nats, between your answer and any other"],
-        ["η", atMost(found.eta), "advantage of the best guess, one report"],
+        ["ε", atMost(found.now.epsilon), n > 1 ? `nats in total; ${atMost(found.now.epsilon_at_delta)} with δ = ${shown(found.delta, 2)}` : "nats, between your answer and any other"],
+        ["η", atMost(found.eta), "advantage of the best guess from one report"],
       ].map((one) => figure(...one)));
       const bound = (column) => found.priors.map((row) => [row[0], row[column]]);
       const series = [{ name: "at most, after one report", points: bound(2), tone: 1 }, { name: "at least, after one report", points: bound(1), tone: 0 }];
       if (n > 1) series.push({ name: `at most, after ${n}`, points: bound(4), tone: 1, dash: 1 }, { name: `at least, after ${n}`, points: bound(3), tone: 0, dash: 1 });
-      series.push({ name: "nothing learned", points: [[0, 0], [1, 1]], tone: 6, dash: 2, thin: true });
+      series.push({ name: "no information", points: [[0, 0], [1, 1]], tone: 6, dash: 2, thin: true });
       belief.update({ series, x: { label: "chance before", low: 0, high: 1 }, y: { label: "chance after", high: 1 },
         cursor: { x: found.prior.chance, y: found.posterior.most }, said: `${found.prior.words}: ${found.posterior.words}` });
       const curves = [{ name: "one report", points: found.test.once, tone: 0 }];
       if (n > 1) curves.push({ name: `${n} reports`, points: found.test.all, tone: 1, dash: 1 });
       curves.push({ name: "without a report", points: [[0, 1], [1, 0]], tone: 6, dash: 2, thin: true });
-      test.update({ series: curves, x: { label: "share of others wrongly suspected", low: 0, high: 1 }, y: { label: "overlooked of those with your answer, at least", high: 1 },
-        cursor: { x: found.test.alpha, y: found.test.missed }, said: `suspects ${percent(found.test.alpha)}: overlooks at least ${percent(found.test.missed)}` });
+      test.update({ series: curves, x: { label: "fraction of others wrongly suspected", low: 0, high: 1 }, y: { label: "fraction with your answer missed, at least", high: 1 },
+        cursor: { x: found.test.alpha, y: found.test.missed }, said: `suspects ${percent(found.test.alpha)}: misses at least ${percent(found.test.missed)}` });
       const along = (key) => found.rounds.map((one) => [one.rounds, one[key]]);
-      course.update({ series: [{ name: "chance of your answer, at most", points: along("most"), tone: 1 }, { name: "right guess between two, at most", points: along("guess"), tone: 0, dash: 1 },
-        { name: "overlooked by a test, at least", points: along("missed"), tone: 2, dash: 3 }],
+      course.update({ series: [{ name: "chance of your answer, at most", points: along("most"), tone: 1 }, { name: "correct guess between two answers, at most", points: along("guess"), tone: 0, dash: 1 },
+        { name: "missed by a test, at least", points: along("missed"), tone: 2, dash: 3 }],
       x: { label: "fresh reports", log: true, low: 1, high: MOST }, y: { label: "chance", high: 1 }, cursor: { x: n, y: found.now.most }, said: `after ${many}: ${found.posterior.words}` });
       list.replaceChildren(h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Every report: table" }, h("table", {},
-        h("caption", {}, `What one report makes of ${found.prior.words}, the most telling first; “likely” where the others have the shares of the pilot`),
-        h("thead", {}, h("tr", {}, ["report", "chance from you", "from others", "after it, at most", "at least", "likely"].map((one) => h("th", { scope: "col" }, one)))),
+        h("caption", {}, `Chances after one report, from ${found.prior.words} before it; the most informative report comes first. “Likely” assumes that the other answers are distributed as in the pilot.`),
+        h("thead", {}, h("tr", {}, ["report", "frequency with your answer", "with other answers", "chance after it, at most", "at least", "likely"].map((one) => h("th", { scope: "col" }, one)))),
         h("tbody", {}, found.reports.map((one) => h("tr", {}, h("th", { scope: "row" }, one.report), h("td", {}, percent(one.yours)), h("td", {}, `${percent(one.others[0])} to ${percent(one.others[1])}`),
           h("td", {}, one.words.replace("at most ", "")), h("td", {}, percent(one.least)), h("td", {}, percent(one.likely))))))));
       studio.announce(`${found.prior.words} becomes ${found.posterior.words}.`);

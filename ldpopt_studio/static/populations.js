@@ -1,4 +1,4 @@
-// The two populations: from bars that are dragged, a file, pasted lines, or the example data of the package.
+// The two populations: from bars that the user drags, a file, pasted lines, or the example data of the package.
 
 import { bars } from "./bars.js";
 import { h } from "./dom.js";
@@ -40,7 +40,7 @@ export function populations(host, studio) {
     take(found);
   }
 
-  /** Asks which columns to use, for a file with a line for each respondent or with several columns. */
+  /** Asks which columns to use, for a file with one row per respondent or with several columns. */
   function askColumns(found, more) {
     const chosen = { answer: "", group: "", bins: "", ...more };
     const options = [["", "choose …"], ...found.columns.map((one) => [one, one])];
@@ -48,9 +48,9 @@ export function populations(host, studio) {
       chosen[name] = value;
     } });
     columns.replaceChildren(
-      h("p", { class: "note" }, "Which column holds the answers, and which the two groups?"),
+      h("p", { class: "note" }, "Which column contains the answers, and which the two groups?"),
       field("answer", "Answers"), field("group", "Groups (two)"),
-      textField({ name: "bins", label: "Bins, for numbers", value: chosen.bins, hint: "how many, or edges: 1000,2000", onChange: (value) => {
+      textField({ name: "bins", label: "Bins, for numeric answers", value: chosen.bins, hint: "their number, or edges: 1000,2000", onChange: (value) => {
         chosen.bins = value;
       } }),
       button("Read the file", () => read(chosen), { class: "main" }),
@@ -60,14 +60,14 @@ export function populations(host, studio) {
     columns.querySelector("select").focus();
   }
 
-  const pasted = textField({ name: "pasted", label: "Lines of answer, P0, P1", rows: 5, placeholder: "no, 0.7, 0.4\nyes, 0.3, 0.6",
-    hint: "Separated by commas, semicolons, tabs or blanks; or JSON with p0, p1 and labels." });
+  const pasted = textField({ name: "pasted", label: "One line per answer: answer, P0, P1", rows: 5, placeholder: "no, 0.7, 0.4\nyes, 0.3, 0.6",
+    hint: "Separate the cells by commas, semicolons, tabs or blanks; or paste JSON with p0, p1 and labels." });
   let counts = false;
   const paste = h("details", {}, h("summary", {}, "Paste or type"), pasted,
-    checkbox({ name: "counts", label: "These are counts: divide them by their sum", value: false, onChange: (value) => {
+    checkbox({ name: "counts", label: "These are counts; divide them by their sum", value: false, onChange: (value) => {
       counts = value;
     } }),
-    button("Use these", async () => {
+    button("Use these lines", async () => {
       const found = await studio.ask("load", { pasted: pasted.control.value, counts });
       if (found) {
         showError(host, "pasted", "");
@@ -79,9 +79,9 @@ export function populations(host, studio) {
   const once = h("p", { class: "note", hidden: true });
   const card = h("section", { class: "card populations", "aria-label": "Two populations" });
   host.append(card);
-  const chart = bars(card, { title: "How they answer: drag a bar", file: "populations", onChange: (which, p) => studio.change({ [which]: p }) });
+  const chart = bars(card, { title: "Answers in each population: drag a bar", file: "populations", onChange: (which, p) => studio.change({ [which]: p }) });
   card.append(h("div", { "data-field": "p0" }), h("div", { "data-field": "p1" }), h("div", { "data-field": "labels" }), once,
-    h("details", { class: "more" }, h("summary", {}, "Other answers: an example, a file, your own"), fieldOf("example", "Example", examples), file, columns, paste));
+    h("details", { class: "more" }, h("summary", {}, "Other data: an example, a file, your own"), fieldOf("example", "Example", examples), file, columns, paste));
   let last = [];
   return {
     update(state) {
@@ -91,7 +91,7 @@ export function populations(host, studio) {
       last = now;
       chart.update({ labels: state.labels, names: state.names, p0: state.p0, p1: state.p1 });
       once.hidden = !state.once?.length;
-      once.textContent = state.once?.length ? `Seen once in the file: ${state.once.slice(0, 8).join(", ")}. Is it a slip, or does it give somebody away?` : "";
+      once.textContent = state.once?.length ? `Seen once in the file: ${state.once.slice(0, 8).join(", ")}. Check for typing errors, and for answers that identify a person.` : "";
     },
   };
 }

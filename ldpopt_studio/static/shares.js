@@ -1,4 +1,4 @@
-// The shares of one question's answers as bars that are dragged, or moved with the arrow keys.
+// The proportions of one question's answers as bars that users drag or move with the arrow keys.
 
 import { moved } from "./bars.js";
 import { cut, picture, widthOf } from "./charts.js";
@@ -7,14 +7,14 @@ import { beside, focused, followed, pressed } from "./drag.js";
 
 const ROW = 26;
 
-/** data: {labels, pilot} with shares that sum to 1. `onChange(pilot)` is called at every move. */
+/** data: {labels, pilot} with proportions that sum to 1. `onChange(pilot)` is called at every move. */
 export function shares(host, { title, file, onChange }) {
   let focus = 0, given, drag = null;
   const made = picture(host, {
     title, file, draw, interactive: true,
-    table: (data) => ({ head: ["answer", "share"], rows: data.labels.map((label, at) => [label, percent(data.pilot[at], 4)]) }),
-    describe: (data) => `${data.labels.length} answers with their expected shares. Up and down arrows go from answer to answer, ` +
-      "left and right arrows change a bar, Page Up and Page Down change it more.",
+    table: (data) => ({ head: ["answer", "proportion"], rows: data.labels.map((label, at) => [label, percent(data.pilot[at], 4)]) }),
+    describe: (data) => `${data.labels.length} answers with their expected proportions. The up and down arrows move between answers, ` +
+      "the left and right arrows change a bar, and Page Up and Page Down change it more.",
   });
 
   function draw(data, width) {
@@ -73,8 +73,8 @@ export function parts(host, { title, file, onChange }) {
   let given;
   const made = picture(host, {
     title, file, draw, interactive: true,
-    table: (data) => ({ head: ["question", "share of ε", "ε in nats"], rows: data.names.map((name, at) => [name, percent(data.split[at]), data.split[at] * data.epsilon]) }),
-    describe: (data) => `${data.names.length} questions share the budget. Between every two is a handle: left and right arrows move it.`,
+    table: (data) => ({ head: ["question", "fraction of ε", "ε in nats"], rows: data.names.map((name, at) => [name, percent(data.split[at]), data.split[at] * data.epsilon]) }),
+    describe: (data) => `${data.names.length} questions share the budget. The left and right arrows move the handle between two questions.`,
   });
 
   function draw(data, width) {

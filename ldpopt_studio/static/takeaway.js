@@ -1,4 +1,4 @@
-// Take away: code and a command that make the state again, files, a report, the pictures, and a link.
+// Take away: code and a command that reproduce the state, files, a report, the figures, and a link.
 
 import { download, saveSvg } from "./charts.js";
 import { debounced, h } from "./dom.js";
@@ -10,8 +10,8 @@ export function panel(root, studio) {
   const note = h("p", { class: "note" }), files = h("div", { class: "files" }), trouble = h("p", { class: "error", role: "alert", hidden: true });
   const report = h("div", { class: "files" });
   const body = h("div", { class: "taken", hidden: true }, code.part, command.part,
-    h("section", {}, h("h3", {}, "Files"), note, files, h("h3", {}, "Report, pictures, link"), report));
-  const details = h("details", { class: "card", id: "takeaway-panel" }, h("summary", {}, h("strong", {}, "Take away"), " code, command, files, a report, pictures, a link"), trouble, body);
+    h("section", {}, h("h3", {}, "Files"), note, files, h("h3", {}, "Report, figures, link"), report));
+  const details = h("details", { class: "card", id: "takeaway-panel" }, h("summary", {}, h("strong", {}, "Take away"), " code, command, files, a report, figures, a link"), trouble, body);
   root.replaceChildren(details);
   const progress = h("div", { class: "progress", hidden: true });
   details.insertBefore(progress, trouble);
@@ -32,7 +32,7 @@ export function panel(root, studio) {
     if (found instanceof Error) {
       body.hidden = true;
       trouble.hidden = false;
-      trouble.textContent = `There is nothing to take away from this state: ${found.message}`;
+      trouble.textContent = `This state has no results to take away: ${found.message}`;
       details.dataset.state = "failed";
       return;
     }
@@ -48,7 +48,7 @@ export function panel(root, studio) {
   async function longer() {
     const mine = studio.job("takeaway", asked());
     work = mine;
-    progress.replaceChildren(h("progress", { "aria-label": "making what is taken away" }), button("Cancel", () => {
+    progress.replaceChildren(h("progress", { "aria-label": "preparing the files" }), button("Cancel", () => {
       turn++;
       mine.cancel();
       progress.hidden = true;
@@ -57,7 +57,7 @@ export function panel(root, studio) {
     progress.hidden = false;
     const found = await mine.done;
     if (work === mine) progress.hidden = true;
-    return found ?? new Error("what is wrong is said above.");
+    return found ?? new Error("see the message above.");
   }
 
   function offers() {
@@ -65,10 +65,10 @@ export function panel(root, studio) {
     running = null;
     report.replaceChildren(
       button("HTML report", write),
-      button("All pictures as SVG", () => {
+      button("All figures as SVG", () => {
         const drawn = [...document.querySelectorAll("#main figure.picture:not([hidden]) .svg > svg")];
         drawn.forEach((one, at) => saveSvg(one, `${studio.view()}-${at + 1}.svg`));
-        studio.say(drawn.length ? `${drawn.length} pictures are saved.` : "There are no pictures in this view yet.");
+        studio.say(drawn.length ? `${drawn.length} figures were saved.` : "This view has no figures yet.");
       }),
       button("Copy link", () => document.getElementById("link").click()));
   }
@@ -86,7 +86,7 @@ export function panel(root, studio) {
     offers();
     if (made) {
       download(made.content, made.name, made.type);
-      studio.say(`The report ${made.name} is saved.`);
+      studio.say(`The report ${made.name} was saved.`);
     }
   }
 
@@ -120,7 +120,7 @@ function block(title, id, studio) {
       studio.say(`${title}: copied.`);
     } catch {
       getSelection().selectAllChildren(text);
-      studio.say(`${title}: selected; copy it with the keyboard.`);
+      studio.say(`${title}: selected. Copy it with the keyboard.`);
     }
   }, { class: "quiet", "aria-label": `Copy: ${title}` });
   return {

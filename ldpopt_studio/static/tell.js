@@ -1,4 +1,4 @@
-// Tell two populations apart: the state's certified optimum, computed, verified and drawn again at every move.
+// Distinguish two populations: the state's certified optimum, computed, verified and drawn again at every move.
 
 import { atMost, debounced, h, percent, shown } from "./dom.js";
 import { guide } from "./guide.js";
@@ -13,19 +13,19 @@ const FIRST = {
   divergence: "kl", epsilon: 1, eta: null, delta: null, renyi: null, renyi_order: null, outputs: null, power: 0.8, level: 0.05,
 };
 
-/** Whether a design takes milliseconds: pure epsilon, with or without a cap eta. */
+/** True if a design takes milliseconds: pure epsilon, with or without a cap eta. */
 const quick = (state) => !state.delta && state.renyi === null && state.outputs === null;
 
 export const view = {
   name: "tell",
-  title: "Tell two populations apart",
+  title: "Distinguish two populations",
   initial: (start) => ({ ...FIRST, ...start }),
   mount(root, state, studio) {
     const controls = h("div", { class: "controls" }), results = h("div", { class: "results" });
     const said = verdict(root, { label: "The answer", working: "designing" }), steps = guide(studio);
-    root.append(h("h1", { class: "seen" }, "Tell two populations apart"), steps.strip, said.lead, controls, results);
+    root.append(h("h1", { class: "seen" }, "Distinguish two populations"), steps.strip, said.lead, controls, results);
     const parts = [populations(controls, studio), limits(controls, studio), steps];
-    const answer = h("section", { class: "card answer", "aria-label": "What the reports still show" });
+    const answer = h("section", { class: "card answer", "aria-label": "Reports from each population" });
     results.append(answer, said.card);
     const test = said.lead.appendChild(h("span", { class: "note" }));
     const reports = reported(answer);
@@ -51,21 +51,21 @@ export const view = {
     }
 
     // For screen readers, when the dragging stops.
-    const tell = debounced((found) => root.isConnected && studio.announce(`${said.badge.textContent}: keeps ${shown(found.value, 4)} of at most ${atMost(found.bound)}, ${found.divergence}.`), 600);
+    const tell = debounced((found) => root.isConnected && studio.announce(`${said.badge.textContent}: preserves ${shown(found.value, 4)} of at most ${atMost(found.bound)}, ${found.divergence}.`), 600);
 
     function paint(found, now) {
       const { proof } = found;
-      const gap = typeof found.relative_gap === "number" ? percent(found.relative_gap, 2) : "an unknown share";
+      const gap = typeof found.relative_gap === "number" ? percent(found.relative_gap, 2) : "an unknown fraction";
       const kind = said.judged(proof, gap);
       said.headline.replaceChildren(...[
-        ["kept", shown(found.value, 6), found.divergence],
-        ["at most", atMost(found.bound, 6), "no channel within the limits keeps more"],
+        ["preserved", shown(found.value, 6), found.divergence],
+        ["at most", atMost(found.bound, 6), "no channel within the limits preserves more"],
         ["gap", typeof found.gap === "number" ? shown(found.gap, 2) : "∞", `relative ${typeof found.relative_gap === "number" ? shown(found.relative_gap, 2) : "∞"}`],
-        ["of", shown(found.unprivate, 6), found.share === null ? "without privacy" : `without privacy: ${percent(found.share)} is kept`],
+        ["without privacy", shown(found.unprivate, 6), found.share === null ? "" : `${percent(found.share)} of it is preserved`],
         ["respondents", people(found.respondents.private), `for power ${shown(found.respondents.power)} at level ${shown(found.respondents.level)}; ${people(found.respondents.open)} without privacy`],
       ].map((one) => figure(...one)));
       said.sentence.replaceChildren(...sentence(found));
-      test.textContent = `(a test that is wrongly alarmed ${percent(found.respondents.level)} of the time, and right ${percent(found.respondents.power)} of the time when they differ so)`;
+      test.textContent = `(for a test with ${percent(found.respondents.level)} false alarms that detects this difference ${percent(found.respondents.power)} of the time)`;
       reports.update({ found });
       said.say(kind, proof, ...found.guarantees.map((one) => one.words), found.note && `Note: ${found.note}.`);
       pictures.paint(found, now);
@@ -76,11 +76,11 @@ export const view = {
   },
 };
 
-/** What the page answers, in one sentence. */
+/** The result of the page, in one sentence. */
 function sentence({ names: [first, second], respondents: { private: needed, open } }) {
-  if (open === null) return [`${first} and ${second} answer alike: no survey tells them apart.`];
-  if (needed === null) return [`Reports this private never tell ${first} from ${second}.`];
-  return [h("strong", {}, `${people(needed)} private ${needed === 1 ? "report tells" : "reports tell"}`), ` ${first} from ${second}; ${people(open)} open ${open === 1 ? "answer" : "answers"} would.`];
+  if (open === null) return [`${first} and ${second} have the same answers: no survey can distinguish them.`];
+  if (needed === null) return [`Reports with this much privacy never distinguish ${first} from ${second}.`];
+  return [h("strong", {}, `${people(needed)} private ${needed === 1 ? "report distinguishes" : "reports distinguish"}`), ` ${first} from ${second}; without privacy, ${people(open)} ${open === 1 ? "suffices" : "suffice"}.`];
 }
 
 const people = (count) => (count === null ? "never enough" : count.toLocaleString("en"));

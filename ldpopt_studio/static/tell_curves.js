@@ -1,4 +1,4 @@
-// Beside the optimum: its envelope in eta, mechanisms and bounds, and the phases along epsilon.
+// Context of the optimum: its envelope in eta, mechanisms and bounds, and the phases along epsilon.
 
 import { lines } from "./charts.js";
 import { debounced, h, percent, shown } from "./dom.js";
@@ -8,8 +8,8 @@ const MOST_BANDS = 40;
 
 export function tellCurves(host, studio) {
   const envelope = lines(host, {
-    title: "What a cap η costs: the envelope and its corners", file: "envelope", onMove: (eta) => studio.change({ eta: Number(eta.toPrecision(4)) }),
-    describe: (data) => `The optimum for every cap on total variation at this ε, straight between ${data.corners} corners; the cursor is at the present cap. Press or drag to move the cap.`,
+    title: "The cost of a limit η: the envelope and its corners", file: "envelope", onMove: (eta) => studio.change({ eta: Number(eta.toPrecision(4)) }),
+    describe: (data) => `The optimum for each limit on total variation at this ε, linear between ${data.corners} corners. The cursor is at the current limit; press or drag to move it.`,
   });
   const prove = work(envelope.figure, "Prove 40 points of the curve", (state, told) => studio.job("envelope", state, told), (found) => {
     proved = found.points;
@@ -20,10 +20,10 @@ export function tellCurves(host, studio) {
   host.append(compare);
   const phases = lines(host, {
     title: "How the design changes along ε", file: "phases", onMove: (epsilon) => studio.change({ epsilon: Number(epsilon.toPrecision(4)) }),
-    describe: (data) => `${data.pieces.length} structures between ε = ${shown(data.x.low)} and ${shown(data.x.high)}; bands change where the structure does.`,
+    describe: (data) => `${data.pieces.length} structures between ε = ${shown(data.x.low)} and ${shown(data.x.high)}, with one band each.`,
   });
   const pieces = h("ol", { class: "words" });
-  phases.figure.append(h("p", { class: "note" }, "As ε grows, the best channel changes its form at a few places: blocks split, and erasure ends."));
+  phases.figure.append(h("p", { class: "note" }, "As ε increases, the structure of the best channel changes at a few values: blocks split, and erasure ends."));
   const seek = work(phases.figure, "Find the phases", (state, told) => studio.job("phases", state, told), (found) => {
     phased = found;
     redrawPhases();
@@ -57,13 +57,13 @@ export function tellCurves(host, studio) {
         ...fitting.map((one, at) => ({ name: `bound ${one.reference}`, points: one.points, tone: 4 + at, thin: true, dash: 3 })),
         ...(proved ? [{ name: "certified", points: proved.filter((one) => one.certified).map((one) => [one.eta, one.value]), only: true, tone: 2 }] : []),
       ],
-      x: { label: "cap η on total variation", low: 0, high: reach }, y: { label: `${found.divergence} of the reports` },
+      x: { label: "limit η on total variation", low: 0, high: reach }, y: { label: `${found.divergence} of the reports` },
       cursor: { x: state.eta ?? reach, y: found.value, label: `η = ${shown(Math.min(state.eta ?? reach, reach))}: ${shown(found.value)}` },
     });
-    compare.replaceChildren(h("h2", {}, "Beside the optimum"), tableOf(["mechanism", "keeps", "of the optimum", "respondents"],
+    compare.replaceChildren(h("h2", {}, "Comparison with the optimum"), tableOf(["mechanism", "preserves", "of the optimum", "respondents"],
       [["optimal channel", shown(found.value, 5), "100 %", count(found.respondents.private)],
-        ...mechanisms.map((one) => [one.name, shown(one.value, 5), percent(one.share), one.respondents === null ? "–" : count(one.respondents)])], "Textbook mechanisms at these limits"),
-      bounds.length ? tableOf(["published bound", "says", "times off"], bounds.map((one) => [one.reference, `${one.above ? "≤" : "≥"} ${shown(one.value, 5)}`, shown(one.off, 4)]), "What the papers say of the optimum") : "");
+        ...mechanisms.map((one) => [one.name, shown(one.value, 5), percent(one.share), one.respondents === null ? "–" : count(one.respondents)])], "Textbook mechanisms within these limits"),
+      bounds.length ? tableOf(["published bound", "value", "ratio to the optimum"], bounds.map((one) => [one.reference, `${one.above ? "≤" : "≥"} ${shown(one.value, 5)}`, shown(one.off, 4)]), "Bounds on the optimum from the papers") : "");
   }
 
   function redrawPhases() {

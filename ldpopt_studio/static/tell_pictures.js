@@ -1,33 +1,33 @@
-// The pictures of "Tell two populations apart": sorted answers with their blocks, the channel, and other mechanisms.
+// The figures of "Distinguish two populations": sorted answers with their blocks, the channel, and other mechanisms.
 
 import { pairs, scaleOf } from "./bars.js";
 import { cut, picture, widthOf } from "./charts.js";
 import { h, percent, shown, svg } from "./dom.js";
 import { heatmap } from "./heatmap.js";
 
-/** The picture that answers: what the reports still show of each population, on the scale of the answers. */
+/** The figure of the result: the reports of each population, on the scale of the answers. */
 export function reported(host) {
-  const spoken = (found) => found.reports.map((one) => (one.likely.length ? `sounds like ${one.likely.join(", ")}` : "says nothing"));
+  const spoken = (found) => found.reports.map((one) => (one.likely.length ? `suggests ${one.likely.join(", ")}` : "uninformative"));
   return picture(host, {
-    title: "What the reports still show", file: "reports",
+    title: "Reports from each population", file: "reports",
     draw: ({ found }, width) => {
       const [p0, p1] = ["m0", "m1"].map((name) => found.reports.map((one) => one[name])), all = found.answers.flatMap((one) => [one.p0, one.p1]);
       return pairs({ labels: spoken(found), names: found.names, p0, p1 }, width, found.answers.length === 2 ? 1 : scaleOf([...p0, ...p1, ...all]));
     },
     describe: ({ found }) => `${found.reports.length} reports; each has a bar for ${found.names[0]} and one for ${found.names[1]}.`,
-    table: ({ found }) => ({ head: ["report", ...found.names, "what it says"], rows: found.reports.map((one, at) => [spoken(found)[at], percent(one.m0, 4), percent(one.m1, 4), one.evidence]) }),
+    table: ({ found }) => ({ head: ["report", ...found.names, "evidence"], rows: found.reports.map((one, at) => [spoken(found)[at], percent(one.m0, 4), percent(one.m1, 4), one.evidence]) }),
   });
 }
 
 export function tellPictures(host) {
   const sorted = picture(host, {
-    title: "Answers sorted by their likelihood ratio, with the blocks that are reported alike", file: "blocks", draw: drawSorted,
-    describe: ({ found }) => `${found.answers.length} answers in ${found.blocks.length} blocks; answers of one block get the same random report.`,
+    title: "Answers sorted by likelihood ratio, in blocks with the same reports", file: "blocks", draw: drawSorted,
+    describe: ({ found }) => `${found.answers.length} answers in ${found.blocks.length} blocks; answers of one block have the same distribution of reports.`,
     table: ({ found }) => ({ head: ["answer", "block", "P0/P1", ...found.names],
       rows: found.blocks.flatMap((block, at) => found.answers.slice(block.start, block.stop).map((one) => [one.label, letters(at), one.ratio, one.p0, one.p1])) }),
   });
   const channel = heatmap(host, {
-    title: "The channel: probability of each report", file: "channel", corner: "answers of block",
+    title: "The channel: probability of each report", file: "channel", corner: "block of answers",
     describe: (data) => `${data.rows.length} blocks of answers and ${data.columns.length} reports.`,
   });
   const evidence = h("ul", { class: "words evidence" });

@@ -56,7 +56,7 @@ export function verdict(root, { label, working }) {
       return found;
     },
 
-    /** An error instead of a result: the badge says so, and the field says why. After Cancel nothing is shown. */
+    /** An error instead of a result: the badge and the field show it. After Cancel nothing is shown. */
     none(why) {
       if (root.dataset.state === "cancelled") return;
       root.dataset.state = "failed";

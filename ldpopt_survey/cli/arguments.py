@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldpopt.cli import claim, options, visible, write_all
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files.atomic import naming, read_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ResultFlags:
         if kind not in FORMATS:
             raise invalid("--format", f"one of {', '.join(FORMATS)}", Phrase(kind))
         if kind == "xlsx" and self.out is None:
-            raise invalid("--format xlsx", "a file to write to (--out results.xlsx)", Phrase("none"))
+            raise InvalidInput("--format xlsx requires a file to write to: pass --out results.xlsx")
         return kind
 
     def show(self, table: ResultTable) -> None:
@@ -79,8 +79,7 @@ def read_counts(path: str, plan: Plan, unlabelled: bool) -> Counts:
     with naming(path):
         counts = Counts.from_json(read_text(path), plan)
     if counts.unlabelled and not unlabelled:
-        expected = "counts of reports with manifests (--unlabelled takes others, too)"
-        raise invalid("counts", expected, Phrase("others"), path)
+        raise InvalidInput(f"{path}: some of the counted reports have no manifest; pass --unlabelled to accept them")
     return counts
 
 
@@ -140,8 +139,8 @@ class SampleFlags:
         from ldpopt_survey.sample.analysis import Analysis
         from ldpopt_survey.sample.spec import Condition, SampleSpec
 
-        declared = SampleSpec() if self.simple or plan.sample is None else plan.sample
-        sample = declared.changed(
+        declared_design = SampleSpec() if self.simple or plan.sample is None else plan.sample
+        sample = declared_design.changed(
             weights=self.weights, strata=self.strata, clusters=self.clusters, fpc=self.fpc, lonely=self.lonely,
             variance=self.variance, replications=self.replications,
             margins=dict(map(_margin, self.margin)) if self.margin else None,
@@ -187,9 +186,9 @@ def _bounds(text: str) -> tuple[float, ...]:
 
 
 def _margin(text: str) -> tuple[str, dict[str, float]]:
-    column, _, rest = text.partition("=")
+    column, _, totals_text = text.partition("=")
     totals: dict[str, float] = {}
-    for part in rest.split(","):
+    for part in totals_text.split(","):
         group, colon, total = part.rpartition(":")
         try:
             if not (colon and column.strip() and group.strip()) or group.strip() in totals:

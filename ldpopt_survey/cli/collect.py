@@ -46,25 +46,27 @@ def kit(
     from ldpopt_survey.kit.folder import kit_files, untranslated_keys
 
     claim_folder(out, force)
-    planned = read_plan(plan)
+    survey_plan = read_plan(plan)
     texts_read = [read_text(path) for path in texts or ()]
-    files = kit_files(planned, collector, texts_read)
+    files = kit_files(survey_plan, collector, texts_read)
     write_folder(out, files, force)
     say(f"{len(files)} files in {out}; open {out / 'index.html'} through a web server")
-    for question in planned.questions:
+    for question in survey_plan.questions:
         proof = question.channel.proof()
         claims = f"epsilon {ceil_digits(proof.epsilon, 4)}, eta {ceil_digits(proof.eta, 4)}"
         booklet_note = f", a booklet for {question.probability} of the devices" if question.probability < 1 else ""
         say(f"  {question.name}: {len(question.categories)} answers, {claims}{booklet_note}")
-    for public in planned.public:
-        source = "comes with the invitation" if public.invited else "asked"
-        say(f"  {public.name}: {len(public.answers)} answers, {source}; NOT PROTECTED, sent as they are")
-    if missing := [name for name in planned.carry if name not in [public.name for public in planned.public]]:
-        say(f"  not asked here, so missing from these reports: {', '.join(missing)}")
+    for public_question in survey_plan.public:
+        source = "comes with the invitation" if public_question.invited else "asked"
+        count = len(public_question.answers)
+        say(f"  {public_question.name}: {count} answers, {source}; NOT PROTECTED, sent as they are")
+    public_names = [question.name for question in survey_plan.public]
+    if missing_columns := [name for name in survey_plan.carry if name not in public_names]:
+        say(f"  not asked here, so missing from these reports: {', '.join(missing_columns)}")
     for code, keys in untranslated_keys(texts_read).items():
         promise = ", the promise among them" if any(key.startswith("promise") for key in keys) else ""
         say(f"  NOT TRANSLATED into {code}, and shown in English{promise}: {', '.join(keys)}")
-    mode = "memoised under a key of the device" if planned.respondent is not None else "fresh"
+    mode = "memoised under a key of the device" if survey_plan.respondent is not None else "fresh"
     say(f"  words: {mode}; reports go to {collector}submissions")
 
 
@@ -97,44 +99,44 @@ def collect(
     `export` can read the database at any time. Needs ldpopt\\[collect].
     """
     from ldpopt_survey.server import collector, database, static_files
-    from ldpopt_survey.server.databases import shown
+    from ldpopt_survey.server.databases import display_name
     from ldpopt_survey.server.limits import origin_of, rate_of
-    from ldpopt_survey.server.web import address, listening, loopback, serve, token_of
+    from ldpopt_survey.server.web import address, is_loopback, listen, read_token, serve
 
     rate, origins = rate_of(rate), [origin_of(site) for site in origin or ()]
-    planned = read_plan(plan)
-    survey_round = f"{planned.name!r}, round {planned.round}"
+    survey_plan = read_plan(plan)
+    survey_round = f"{survey_plan.name!r}, round {survey_plan.round}"
     if close:
-        with database(db, planned) as store:
+        with database(db, survey_plan) as store:
             store.close_round()
             summary = store.summary()
-        say(f"closed {survey_round}, with {summary.reports:,} reports, in {shown(db)}")
+        say(f"closed {survey_round}, with {summary.reports:,} reports, in {display_name(db)}")
         return
     need("starlette", "uvicorn", "prometheus_client")  # checked before a database is made
     if check:
         from ldpopt_survey.server.health import checks
 
-        checked = list(checks(planned, db, kit, token, host, port))
-        say(*(f"{'ok' if holds else 'FAILED'}: {survey_round}" for holds, survey_round in checked))
-        if not all(holds for holds, _ in checked):
+        test_results = list(checks(survey_plan, db, kit, token, host, port))
+        say(*(f"{'ok' if holds else 'FAILED'}: {sentence}" for holds, sentence in test_results))
+        if not all(holds for holds, _ in test_results):
             raise typer.Exit(1)
         return
-    files = static_files(kit, planned.checksum) if kit is not None else None
-    if planned.round > (planned.rounds or planned.round):
-        with database(db, planned, create=True) as store:
+    files = static_files(kit, survey_plan.checksum) if kit is not None else None
+    if survey_plan.round > (survey_plan.rounds or survey_plan.round):
+        with database(db, survey_plan, create=True) as store:
             if not store.state().invited:
-                expected = (
-                    f"invitations by respondents' ids (invitations --frame), as round {planned.round} is beyond rounds"
+                raise InvalidInput(
+                    f"{display_name(db)}: round {survey_plan.round} exceeds the rounds of the plan, so it requires "
+                    "invitations by respondents' ids (invitations --frame)"
                 )
-                raise invalid("collect", expected, Phrase("none"), shown(db))
-    with listening(host, port) as listener:
-        secret = token_of(token) if token is not None else None
-        with database(db, planned, create=True) as store:
-            app = collector(planned, store, files, secret, origins, rate, lambda: _progress(planned, db))
-            print(f"collecting {survey_round} at {address(host, listener)} into {shown(db)}", flush=True)
+    with listen(host, port) as listener:
+        secret = read_token(token) if token is not None else None
+        with database(db, survey_plan, create=True) as store:
+            app = collector(survey_plan, store, files, secret, origins, rate, lambda: _progress(survey_plan, db))
+            print(f"collecting {survey_round} at {address(host, listener)} into {display_name(db)}", flush=True)
             if store.state().closed:
                 print("This round is closed: every new submission is refused.", flush=True)
-            if not loopback(host):
+            if not is_loopback(host):
                 print(EXPOSED_WARNING, file=sys.stderr, flush=True)
             serve(app, listener)
 
@@ -156,46 +158,51 @@ def _progress(plan: Plan, db: str) -> list[Progress]:
     count: [COUNT] 1.. | Number of invitations; not needed with --frame.
     frame: --frame FILE | Draw one invitation per row of this sampling frame (CSV), with its group columns and ids.
     ledger: --ledger FILE | Ledger of all rounds of the survey, if it is not in the folder of PLAN.
-    alike: --alike | Confirm that nobody in the frame took part in a round missing from the ledger.
+    no_other_rounds: --alike | Confirm that nobody in the frame took part in a round missing from the ledger.
     leave_out: --leave-out | Skip people who would exceed their announced rounds, instead of refusing the frame.
     out: --out -o | File for the invitations, one per line.
     link: --link PREFIX | Text before each invitation, such as the questionnaire's link up to 'invitation='.
     """)
 def invitations(
     plan: Path, count: int | None = None, db: str = "reports.db", out: Path = Path("invitations.txt"), link: str = "",
-    frame: Path | None = None, ledger: Path | None = None, alike: bool = False,
+    frame: Path | None = None, ledger: Path | None = None, no_other_rounds: bool = False,
     leave_out: bool = False,
 ) -> None:  # fmt: skip
     """Draw invitations, each for one submission.
 
     From then on, every submission to the round needs one.
 
-    The database keeps only their hashes, and not which report came with which invitation, but the groups of a frame.
+    The database keeps only their hashes and the groups of a frame, and does not link reports to invitations.
     """
     from ldpopt_survey.collect.ledger import ledger_of
     from ldpopt_survey.server import database
-    from ldpopt_survey.server.invitations import Invited, interrupted, invite_by_file, read_frame
+    from ldpopt_survey.server.invitations import Invited, invite_by_file, is_interrupted, read_frame
 
-    planned = read_plan(plan)
-    if not interrupted(planned, out):
+    survey_plan = read_plan(plan)
+    if not is_interrupted(survey_plan, out):
         claim([out], force=None)
     if (count is None) == (frame is None):
         raise invalid(
             "invitations", "either their number or --frame FILE", Phrase("neither" if count is None else "both")
         )
-    ids, groups = ([], []) if frame is None else read_frame(planned, frame)
-    if planned.round > (planned.rounds or planned.round) and not ids:
-        raise invalid(
-            "--frame", f"respondents' ids in a column {planned.respondent!r}, to count their rounds", Phrase("none")
+    ids, groups = ([], []) if frame is None else read_frame(survey_plan, frame)
+    if survey_plan.round > (survey_plan.rounds or survey_plan.round) and not ids:
+        raise InvalidInput(
+            f"--frame: round {survey_plan.round} exceeds the rounds of the plan, so the frame must have respondents' "
+            f"ids in a column {survey_plan.respondent!r}"
         )
-    invited = partial(Invited, planned, ledger or ledger_of(plan, planned), ids, alike, leave_out) if ids else None
-    with database(db, planned, create=True) as store:
-        invitation_count = invite_by_file(planned, store, out, link, count or len(groups), groups, invited)
+    invited = (
+        partial(Invited, survey_plan, ledger or ledger_of(plan, survey_plan), ids, no_other_rounds, leave_out)
+        if ids
+        else None
+    )
+    with database(db, survey_plan, create=True) as store:
+        invitation_count = invite_by_file(survey_plan, store, out, link, count or len(groups), groups, invited)
     say(f"{invitation_count:,} invitations in {out}; the database has only their hashes")
     if invited is not None and (left_out_count := len(ids) - invitation_count):
         say(f"  {left_out_count:,} are not invited: they have taken part as often as they were told")
-    if planned.respondent is not None and planned.rounds and invited is None:
-        say(f"  NOT COUNTED are the rounds of each person: no --frame with a column {planned.respondent!r}")
+    if survey_plan.respondent is not None and survey_plan.rounds and invited is None:
+        say(f"  NOT COUNTED are the rounds of each person: no --frame with a column {survey_plan.respondent!r}")
 
 
 @options("""
@@ -210,10 +217,10 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     from ldpopt_survey.plan.public_question import combinations_warning
     from ldpopt_survey.server import export_reports
 
-    planned = read_plan(plan)
+    survey_plan = read_plan(plan)
     with progress("exporting"):
-        rows = export_reports(planned, db, out)
-    say(f"{rows:,} reports in {out}", *filter(None, [combinations_warning(planned.public, rows)]))
+        rows = export_reports(survey_plan, db, out)
+    say(f"{rows:,} reports in {out}", *filter(None, [combinations_warning(survey_plan.public, rows)]))
 
 
 @options("""
@@ -225,7 +232,8 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
     workers: --workers | Number of threads, or of Dask workers with --dask.
     dask: --dask | Run on a local Dask cluster.
     scheduler: --scheduler | Run on the Dask cluster at tcp://...
-    alike: --alike | Accept answers identical to ones already privatized, because they come from different people.
+    different_people: --alike | Accept answers identical to ones already privatized, because they come from different
+      people.
     ledger: --ledger FILE | Ledger of all rounds of the survey, if it is not in the folder of PLAN.
     leave_out: --leave-out | Skip respondents who would exceed their announced rounds, instead of refusing the answers.
     force: --force | Replace existing reports once the new ones are complete; the ledger still forbids second reports.
@@ -233,15 +241,16 @@ def export(plan: Path, db: str, out: Path = Path("reports.parquet")) -> None:
 def privatize(
     plan: Path, answers: list[Path], out: Path, key: Path | None = None, new_key: bool = False,
     simulate: int | None = None, workers: int = 1, dask: bool = False, scheduler: str | None = None,
-    alike: bool = False, ledger: Path | None = None, leave_out: bool = False, force: bool = False,
+    different_people: bool = False, ledger: Path | None = None, leave_out: bool = False, force: bool = False,
 ) -> None:  # fmt: skip
     """Privatize answers in files; a repeated call continues an interrupted run.
 
     The result has the same bytes as an uninterrupted run. If an answer changes within a round, its new report can
     reveal that it changed. With --force, simulated reports still never replace reports of people.
 
-    PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round, and of
-    respondents, so that nobody is in more rounds than they were told of. Plans of one survey in a folder share it.
+    PLAN.ledger records keyed marks of the answers, so that no second report of them is drawn in the same round. It also
+    records keyed marks of respondents, so that nobody is in more rounds than their consent form states. Plans of one
+    survey in a folder share it.
     """
     from ldpopt.numbers.rounding import ceil_digits
     from ldpopt_survey.collect.answers import ANSWER_SUFFIXES, input_files
@@ -252,11 +261,10 @@ def privatize(
     from ldpopt_survey.reports.promises import rounds_in_words
 
     refuse_stream(plan, "the plan in a file, since the ledger of its reports is stored next to it")
-    planned = read_plan(plan)
-    if planned.respondent is not None and key is None and simulate is None:
-        expected = "a key file (--new-key makes one), since the plan names respondents"
-        raise invalid("--key", expected, Phrase("none"))
-    if planned.respondent is None and key is not None:
+    survey_plan = read_plan(plan)
+    if survey_plan.respondent is not None and key is None and simulate is None:
+        raise InvalidInput("--key: the plan names respondents, so pass a key file (--new-key creates one)")
+    if survey_plan.respondent is None and key is not None:
         expected = "a plan that names respondents ('respondent' in survey.toml)"
         raise invalid("--key", expected, Phrase("one that does not; leave --key and --new-key out"))
     if dask or scheduler:
@@ -271,26 +279,30 @@ def privatize(
 
             runner = stack.enter_context(dask_runner(scheduler, workers))
         step = stack.enter_context(progress("privatizing"))
-        ledger_path = ledger or ledger_of(plan, planned)
-        empty = sum(empty_rows_at_end(path, planned.file) for path in input_files(answers, ANSWER_SUFFIXES))
-        tally = run(planned, list(answers), out, randomness, runner, step, alike, ledger_path, leave_out, force)
+        ledger_path = ledger or ledger_of(plan, survey_plan)
+        empty_row_count = sum(
+            empty_rows_at_end(path, survey_plan.file) for path in input_files(answers, ANSWER_SUFFIXES)
+        )
+        tally = run(
+            survey_plan, list(answers), out, randomness, runner, step, different_people, ledger_path, leave_out, force
+        )
     say(f"{tally.rows:,} reports in {out}; {tally.duplicates:,} duplicate rows left out")
-    if empty:
-        rows = f"{empty:,} empty rows" if empty > 1 else "1 empty row"
+    if empty_row_count:
+        rows = f"{empty_row_count:,} empty rows" if empty_row_count > 1 else "1 empty row"
         say(f"  {rows} at the end of files: nobody, and left out")
     if tally.left_out:
         say(f"  {tally.left_out:,} rows left out: their people have taken part as often as they were told")
     if tally.rounds:
-        dropout_note = f" {tally.gone:,} of the last round before are not in this one." * (planned.round > 1)
-        say(f"  {rounds_in_words(planned, tally.rounds)}{dropout_note}")
+        dropout_note = f" {tally.gone:,} of the last round before are not in this one." * (survey_plan.round > 1)
+        say(f"  {rounds_in_words(survey_plan, tally.rounds)}{dropout_note}")
     if tally.other_rounds:
-        epsilon, _ = planned.over_rounds(1 + tally.other_rounds)
+        epsilon, _ = survey_plan.over_rounds(1 + tally.other_rounds)
         rounds = f"{tally.other_rounds} other round{'s' * (tally.other_rounds > 1)}"
         say(f"  The same answers were reported in {rounds}: up to epsilon {ceil_digits(epsilon, 4)} together.")
-    for name in planned.answers:
-        unknown, missing = tally.unknown.get(name, 0), tally.missing.get(name, 0)
-        if unknown or missing:
-            say(f"  {name}: {unknown:,} unlisted and {missing:,} missing answers mapped")
+    for name in survey_plan.answers:
+        unknown_count, missing_count = tally.unknown.get(name, 0), tally.missing.get(name, 0)
+        if unknown_count or missing_count:
+            say(f"  {name}: {unknown_count:,} unlisted and {missing_count:,} missing answers mapped")
     say("  These counts are of raw answers: they are for you, not for publication.")
 
 
@@ -308,19 +320,19 @@ def _remove_key_on_refusal(key: Path, out: Path) -> Iterator[None]:
 
 
 def _randomness(key: Path | None, new_key: bool, simulate: int | None, out: Path) -> Randomness | None:
-    from ldpopt_survey.collect.randomness import Memoised, Simulated
+    from ldpopt_survey.collect.randomness import Memoized, Simulated
     from ldpopt_survey.collect.words import create_key
     from ldpopt_survey.collect.workfolder import work_of
 
     if simulate is not None:
         if key is not None:
-            raise invalid("--key and --simulate", "at most one of them", Phrase("both"))
+            raise InvalidInput("--key cannot be combined with --simulate")
         return Simulated(simulate)
     if key is None:
         return None
     if new_key and not (key.exists() and work_of(out).exists()):  # an interrupted run is continued with its key
         create_key(key)
-    return Memoised(key)
+    return Memoized(key)
 
 
 @options("""
@@ -351,11 +363,13 @@ def paper(
         raise invalid("--paper", f"one of {', '.join(PAPERS)}", size)
     randomizing_device = device_named(device, tosses)
     claim_folder(out, force)
-    limit, planned = seconds(time_limit), read_plan(plan)
+    limit, survey_plan = seconds(time_limit), read_plan(plan)
     texts_read = None if texts is None else read_text(texts)
-    words_of(planned, "paper", language, texts_read)  # refused before the design, which takes a while
+    words_of(survey_plan, "paper", language, texts_read)  # refused before the design, which takes a while
     with progress("designing", shares=True) as step:
-        survey = paper_survey(planned, randomizing_device, simpler, time_limit=limit, progress=step, thorough=thorough)
+        survey = paper_survey(
+            survey_plan, randomizing_device, simpler, time_limit=limit, progress=step, thorough=thorough
+        )
     sheets = paper_sheets(survey, size, language, texts_read)
     write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
     for number, question in enumerate(survey.plan.questions, 1):
@@ -402,7 +416,7 @@ def aggregate(
     from ldpopt_survey.collect.runner import Threads
 
     claim([out], force)
-    planned = read_plan(plan)
+    survey_plan = read_plan(plan)
     pairs = []
     for names_given in pair or []:
         names = tuple(name.strip() for name in names_given.split(","))
@@ -410,6 +424,6 @@ def aggregate(
             raise invalid("--pair", "two questions, A,B", names_given)
         pairs.append((names[0], names[1]))
     with progress("counting"):
-        counts = run(planned, list(reports), pairs, Threads(workers), unlabelled)
+        counts = run(survey_plan, list(reports), pairs, Threads(workers), unlabelled)
     write_all({out: counts.to_json().encode()}, force)
     say(f"{counts.rows:,} {'simulated ' * counts.simulation}reports counted in {out}")

@@ -59,43 +59,45 @@ def estimate(
 
     as_table = results.format is not None or results.out is not None
     if json and as_table:
-        raise invalid("--json", "no --format or --out in addition to it", Phrase("both"))
+        raise InvalidInput("--json cannot be combined with --format or --out")
     if anytime and wave is not None:
-        raise invalid("--anytime", "no --wave in addition to it", Phrase("both"))
+        raise InvalidInput("--anytime cannot be combined with --wave")
     results.output_format()
-    planned = read_plan(plan)
-    analysis, level = replace(sample.analysis(planned, by), anytime=anytime), sample.level
+    survey_plan = read_plan(plan)
+    analysis, level = replace(sample.analysis(survey_plan, by), anytime=anytime), sample.level
     with progress("estimating"):
-        findings, counts = Survey(planned).findings(read_reports(data, planned, unlabelled), analysis, unlabelled)
+        findings, counts = Survey(survey_plan).findings(
+            read_reports(data, survey_plan, unlabelled), analysis, unlabelled
+        )
         if wave is not None:
-            findings = _with_wave(Survey(planned), counts, wave, analysis, unlabelled)
+            findings = _with_wave(Survey(survey_plan), counts, wave, analysis, unlabelled)
     if json and wave is not None:
-        raise invalid("--wave", "no --json, which says of which one plan's reports it is", Phrase("both"))
-    answered = among_those_who_answered(planned, findings)
+        raise InvalidInput("--wave cannot be combined with --json, which describes the reports of a single plan")
+    answered_findings = among_those_who_answered(survey_plan, findings)
     if json:
-        print(strict.json_text(as_data(findings, counts, analysis, answered)), end="")
+        print(strict.json_text(as_data(findings, counts, analysis, answered_findings)), end="")
         return
     notes = notes_of(counts, analysis)
     if as_table:
         estimates = {name: {"": finding.whole, **finding.groups} for name, finding in findings.items()}
-        results.show(share_table(f"{planned.name}: shares of answers", estimates, level, notes))
+        results.show(share_table(f"{survey_plan.name}: proportions of answers", estimates, level, notes))
         return
     say(*(f"{note}\n" for note in notes))
     if anytime:
-        steps = progress_of(planned, {name: finding.whole for name, finding in findings.items()}, level)
-        say(*map(str, steps), f"{in_words(steps)}\n")
-    missing_notes = missing_by_question(planned, counts)
-    answered_estimates = {name: {"": finding.whole, **finding.groups} for name, finding in answered.items()}
+        question_progress = progress_of(survey_plan, {name: finding.whole for name, finding in findings.items()}, level)
+        say(*map(str, question_progress), f"{in_words(question_progress)}\n")
+    missing_notes = missing_by_question(survey_plan, counts)
+    answered_estimates = {name: {"": finding.whole, **finding.groups} for name, finding in answered_findings.items()}
     for name, finding in findings.items():
         for group, group_estimate in {"": finding.whole, **finding.groups}.items():
             head = f"{name}, {', '.join(analysis.by)}: {group}" if group else name
             remarks = (
                 [caveats_in_words(group_estimate)]
                 if group
-                else [caveats_in_words(group_estimate), precision_in_words(planned, name, group_estimate)]
+                else [caveats_in_words(group_estimate), precision_in_words(survey_plan, name, group_estimate)]
             )
-            remarks = [finding for finding in (*remarks, "" if group else missing_notes.get(name)) if finding]
-            say(f"{head}\n{group_estimate.summary(level)}\n", *(f"{finding}\n" for finding in remarks))
+            remarks = [remark for remark in (*remarks, "" if group else missing_notes.get(name)) if remark]
+            say(f"{head}\n{group_estimate.summary(level)}\n", *(f"{remark}\n" for remark in remarks))
             if group in answered_estimates.get(name, {}):
                 say(f"{head}, among those who answered\n{answered_estimates[name][group].summary(level)}\n")
 
@@ -109,11 +111,11 @@ def _with_wave(
 
     if not analysis.of_counts:
         raise invalid("--wave", "simple samples, whole (--simple)", Phrase("a design, groups or conditions"))
-    earlier = read_plan(wave[0])
-    before = read_counts(str(wave[1]), earlier, unlabelled)
-    if before.simulation != counts.simulation:
+    earlier_plan = read_plan(wave[0])
+    earlier_counts = read_counts(str(wave[1]), earlier_plan, unlabelled)
+    if earlier_counts.simulation != counts.simulation:
         raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
-    joint = survey.with_wave(counts, Survey(earlier), before)
+    joint = survey.with_wave(counts, Survey(earlier_plan), earlier_counts)
     estimates = (
         {name: restrict_to_answered(survey.plan, name, estimate) for name, estimate in joint.items()}
         if analysis.answered
@@ -135,11 +137,13 @@ def report(
     from ldpopt_survey.survey import Survey
 
     claim([out], force)
-    planned = read_plan(plan)
-    analysis = replace(sample.analysis(planned, by), anytime=anytime)
+    survey_plan = read_plan(plan)
+    analysis = replace(sample.analysis(survey_plan, by), anytime=anytime)
     with progress("estimating and drawing"):
-        findings, counts = Survey(planned).findings(read_reports(data, planned, unlabelled), analysis, unlabelled)
-        page = survey_report(planned, findings, counts, analysis=analysis)
+        findings, counts = Survey(survey_plan).findings(
+            read_reports(data, survey_plan, unlabelled), analysis, unlabelled
+        )
+        page = survey_report(survey_plan, findings, counts, analysis=analysis)
     write_all({out: page.encode()}, force)
     say(f"wrote {out}")
 
@@ -155,9 +159,9 @@ def to_r(plan: Path, data: Path, sample: SampleFlags, out: Path = Path("r"), for
     from ldpopt_survey.sample.r_bridge import SCRIPT, for_r
 
     claim_folder(out, force)
-    planned = read_plan(plan)
+    survey_plan = read_plan(plan)
     with progress("reading"):
-        files = for_r(planned, data, sample.analysis(planned))
+        files = for_r(survey_plan, data, sample.analysis(survey_plan))
     write_folder(out, files, force)
     say(f"wrote {' and '.join(files)} in {out}; there: Rscript {SCRIPT}")
 
@@ -178,7 +182,7 @@ def verify(folder: Path, workers: int = 1, json: bool = False) -> None:
         print(strict.json_text(findings.to_dict()), end="")
     else:
         say(*map(repr, findings.findings), *([SIMULATION] if findings.simulation else []))
-        say("Everything that was checked holds." if findings else "This delivery is not what it says.")
+        say("Everything that was checked holds." if findings else "Verification failed: see the findings above.")
     if not findings:
         raise typer.Exit(1)
 
@@ -210,14 +214,14 @@ def table(flags: AnalysisFlags, row: str, column: str, percent: str = "all", lay
         people = flags.people(plan, analysis, (row, column, *(() if layer is None else (layer,))))
         notes = notes_of(people.rows.counts, analysis)
         if layer is not None:
-            cube = people.three_way(row, column, layer)
-            title = f"{row} by {column} by {layer}, {_respondents_of(cube.joint.n, people.n)}"
-            flags.show(three_way_rows(title, cube, (row, column, layer), percent, flags.level, notes,
+            three_way_table = people.three_way(row, column, layer)
+            title = f"{row} by {column} by {layer}, {_respondents_of(three_way_table.joint.n, people.n)}"
+            flags.show(three_way_rows(title, three_way_table, (row, column, layer), percent, flags.level, notes,
                                      people.independence_by(row, column, layer)))  # fmt: skip
             return
-        crossed = people.two_way(row, column)
-        title = f"{row} by {column}, {_respondents_of(crossed.joint.n, people.n)}"
-        result = two_way_rows(title, crossed, (row, column), percent, flags.level, notes)
+        two_way_table = people.two_way(row, column)
+        title = f"{row} by {column}, {_respondents_of(two_way_table.joint.n, people.n)}"
+        result = two_way_rows(title, two_way_table, (row, column), percent, flags.level, notes)
     flags.show(result)
 
 
@@ -309,35 +313,39 @@ def describe(
         raise invalid("--scores", "numbers with commas between them", scores) from None
     with progress("estimating"):
         people = flags.people(plan, analysis, (question,))
-        shares = people.estimate(question)
+        answer_estimate = people.estimate(question)
         estimates, notes = [], []
-        numbers = question in plan.answers and plan.part(question).measure == "mean"
-        if numbers and (answer_scores is not None or quantiles):
-            raise invalid("describe", f"no --scores and no --quantile for {question!r}, a mean", Phrase("one"))
+        is_mean = question in plan.answers and plan.part(question).measure == "mean"
+        if is_mean and (answer_scores is not None or quantiles):
+            raise InvalidInput(f"describe: {question!r} is a mean, so --scores and --quantile do not apply to it")
         edges = None if answer_scores is None else np.repeat(np.array(answer_scores)[:, None], 2, axis=1)
-        if not numbers and answer_scores is None:
+        if not is_mean and answer_scores is None:
             try:
-                edges = bin_edges(shares.labels)
+                edges = bin_edges(answer_estimate.labels)
             except InvalidInput:  # answers without numbers still have totals
                 if population is None:
                     raise
                 notes.append("The answers are not numbers: --scores gives the value of each in a mean.")
-        if numbers or (edges is not None and np.isfinite(edges).all()):
-            mean_estimate = shares if numbers else mean(shares, answer_scores)
+        if is_mean or (edges is not None and np.isfinite(edges).all()):
+            mean_estimate = answer_estimate if is_mean else mean(answer_estimate, answer_scores)
             estimates.append(("", mean_estimate))
             if population is not None:
                 estimates.append(("total", population_total(mean_estimate, population)))
         elif edges is not None:
             notes.append("A bin without an end has no midpoint: --scores gives the value of each answer in a mean.")
             notes.append("A quantile in such a bin is not known further than its limits.")
-        if population is not None and not numbers:
-            estimates.append(("people", population_total(shares, population)))
+        if population is not None and not is_mean:
+            estimates.append(("people", population_total(answer_estimate, population)))
         points = []
         if edges is not None and (answer_scores is None or quantiles):
-            points = [quantile(shares, q, edges, Binomial(flags.level)) for q in quantiles or (0.25, 0.5, 0.75)]
+            points = [
+                quantile(answer_estimate, q, edges, Binomial(flags.level)) for q in quantiles or (0.25, 0.5, 0.75)
+            ]
         all_notes = notes_of(people.rows.counts, analysis, *notes)
     flags.show(
-        number_table(f"{question}, {_respondents_of(shares.n, people.n)}", estimates, points, flags.level, all_notes)
+        number_table(
+            f"{question}, {_respondents_of(answer_estimate.n, people.n)}", estimates, points, flags.level, all_notes
+        )
     )
 
 
@@ -373,13 +381,11 @@ def regress(
     flags.output_format()
     variables = parse_formula(formula)
     if linear and (reference is not None or odds):
-        raise invalid("--linear", "neither --reference nor --odds in addition to it", Phrase("both of them"))
+        raise InvalidInput("--linear cannot be combined with --reference or --odds")
     if linear and (moments or likelihood):
-        raise invalid(
-            "--linear", "no --moments in addition to it (least squares has the same equations)", Phrase("both")
-        )
+        raise InvalidInput("--linear cannot be combined with --moments or --likelihood: least squares has one method")
     if moments and likelihood:
-        raise invalid("--moments", "it or --likelihood", Phrase("both"))
+        raise InvalidInput("--moments cannot be combined with --likelihood")
     plan, analysis = flags.start()
     with progress("fitting"):
         people = flags.people(plan, analysis, (variables.outcome, *variables.columns))

@@ -87,7 +87,7 @@ def new(
     limit = seconds(time_limit)
     if missing not in ("category", "left-out", "left out", "refuse"):
         raise invalid("--missing", "category, left-out or refuse", missing)
-    wishes = ProposalOptions(
+    proposal_options = ProposalOptions(
         tuple(question or ()), respondent, tuple(carry or ()), _parse_bins(bins or []),
         _parse_codes(missing_code or []),
         missing.replace("-", " "), half_width, _parse_codes(answer or []), tuple(merge or ()), tuple(keep_apart or ()),
@@ -95,36 +95,36 @@ def new(
     )  # fmt: skip
     with progress("reading"):
         delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
-        profiled = profile(file, delimiter, encoding, decimal, header_rows)
-        proposal = propose(profiled, wishes)
-    terminal = not yes and sys.stdin.isatty() and sys.stdout.isatty()
-    is_interactive = terminal and not question
-    lines = _file_lines(profiled, proposal)
+        file_profile = profile(file, delimiter, encoding, decimal, header_rows)
+        proposal = propose(file_profile, proposal_options)
+    is_terminal = not yes and sys.stdin.isatty() and sys.stdout.isatty()
+    is_interactive = is_terminal and not question
+    lines = _file_lines(file_profile, proposal)
     if is_interactive:
         say(*lines)
     if not yes:
-        proposal, wishes = _confirm_merges(profiled, proposal, wishes, terminal)
+        proposal, proposal_options = _confirm_merges(file_profile, proposal, proposal_options, is_terminal)
     if is_interactive:
-        proposal = _choose_questions(profiled, proposal, wishes)
+        proposal = _choose_questions(file_profile, proposal, proposal_options)
     if not proposal.questions:
         reason = "; ".join(f"{name}: {reason}" for name, reason in proposal.aside[:3]) or "only ids and carried columns"
         raise invalid("file", "a column of few different answers, or of numbers", Phrase(f"none ({reason})"), str(file))
     title, revealed = name or " ".join(file.stem.split()) or "Survey", _parse_accepted(accept or [])
     with progress("looking for leaks"):
-        proposal, leak_lines = _without_leaks(profiled, proposal, title, revealed)
+        proposal, leak_lines = _without_leaks(file_profile, proposal, title, revealed)
     with progress("counting respondents", shares=True) as step:
-        sample_spec = draft_spec(profiled, proposal, title, epsilon or DEFAULT_EPSILON)
-        table = respondents_needed(sample_spec, TABULATED_EPSILONS, time_limit=limit, progress=step)
+        sample_spec = draft_spec(file_profile, proposal, title, epsilon or DEFAULT_EPSILON)
+        needs_table = respondents_needed(sample_spec, TABULATED_EPSILONS, time_limit=limit, progress=step)
     need_lines = ["\nRespondents for the widths asked for, against the budget:"]
-    need_lines += [f"  {line}" for line in table_lines(table, profiled.rows)]
+    need_lines += [f"  {line}" for line in table_lines(needs_table, file_profile.rows)]
     if is_interactive:
         say(*need_lines)
         epsilon = typer.prompt("Budget epsilon", default=DEFAULT_EPSILON, type=float) if epsilon is None else epsilon
-    spec = draft_spec(profiled, proposal, title, DEFAULT_EPSILON if epsilon is None else epsilon, revealed)
-    text = draft(profiled, proposal, spec, table)
+    spec = draft_spec(file_profile, proposal, title, DEFAULT_EPSILON if epsilon is None else epsilon, revealed)
+    text = draft(file_profile, proposal, spec, needs_table)
     with progress("designing", shares=True) as step:
-        planned = plan_survey(SurveySpec.from_toml(text), time_limit=limit, progress=step).plan
-    write_all({out: text.encode(), consent: consent_paragraph(planned).encode()}, force)
+        survey_plan = plan_survey(SurveySpec.from_toml(text), time_limit=limit, progress=step).plan
+    write_all({out: text.encode(), consent: consent_paragraph(survey_plan).encode()}, force)
     if not is_interactive:  # a refusal prints only its own line
         say(*lines, *need_lines)
     say(*leak_lines)
@@ -142,22 +142,22 @@ def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: 
     from dataclasses import replace
 
     from ldpopt_survey.collect.answers import partitions
-    from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, routed, sampled_rows, unaccepted
+    from ldpopt_survey.collect.leaks import add_routes, find_leaks, list_unaccepted_leaks, refuse_leaks, sample_rows
     from ldpopt_survey.plan.draft import SAMPLE_KEYS, draft_spec
     from ldpopt_survey.sample.spec import SampleSpec
 
     ids = [] if proposal.respondent is None else [proposal.respondent]
     sample = {role: name for role in SAMPLE_KEYS if (name := getattr(proposal.sample, role, None)) is not None}
     columns = [*proposal.columns, *proposal.carry, *sample.values(), *ids]
-    table = sampled_rows(partitions([file.path], file.dialect, trim_empty=True), list(dict.fromkeys(columns)))
-    proposal, lines = routed(proposal, table), []
+    table = sample_rows(partitions([file.path], file.dialect, trim_empty=True), list(dict.fromkeys(columns)))
+    proposal, lines = add_routes(proposal, table), []
     spec = draft_spec(file, proposal, title, revealed=revealed)
-    leaks = unaccepted(find_leaks(spec, table), spec.revealed)
+    leaks = list_unaccepted_leaks(find_leaks(spec, table), spec.revealed)
     for leak in leaks:
-        for role in [role for role, column in sample.items() if column in leak.by]:
+        for role in [role for role, column in sample.items() if column in leak.sources]:
             lines.append(f"  {sample.pop(role)}: not carried as {role}, {str(leak).partition(', ')[2]}")
             lines.append(
-                f"    (to publish it, as the consent form says then: --accept {leak.what}={','.join(leak.by)})"
+                f"    (to publish it, as the consent form says then: --accept {leak.subject}={','.join(leak.sources)})"
             )
     if lines:
         proposal = replace(proposal, sample=SampleSpec(**sample) if sample else None)
@@ -167,7 +167,7 @@ def _without_leaks(file: FileProfile, proposal: Proposal, title: str, revealed: 
 
 
 def _confirm_merges(
-    file: FileProfile, proposal: Proposal, wishes: ProposalOptions, terminal: bool
+    file: FileProfile, proposal: Proposal, proposal_options: ProposalOptions, is_terminal: bool
 ) -> tuple[Proposal, ProposalOptions]:
     """The proposal after a person confirmed guesses that merge or drop answers, by options or at the terminal.
 
@@ -176,7 +176,7 @@ def _confirm_merges(
     from ldpopt_survey.plan.propose import propose
 
     while merges := proposal.merges:
-        if not terminal:
+        if not is_terminal:
             guesses = [
                 f"{merging.question}: {merging.told} ({shlex.join(merging.accept)}, or {shlex.join(merging.decline)})"
                 for merging in merges[:MAX_GUESSES_LISTED]
@@ -187,48 +187,54 @@ def _confirm_merges(
                 f"for each: {'; '.join(guesses)}"
             )
         for merging in merges:
-            agreed = typer.confirm(f"{merging.question}: {merging.told}. Is that right?", default=True)
-            option, value = merging.accept if agreed else merging.decline
-            wishes = _with_option(wishes, option, value, merging.question)
-        revised = propose(file, wishes)
+            is_accepted = typer.confirm(f"{merging.question}: {merging.told}. Is that right?", default=True)
+            option, value = merging.accept if is_accepted else merging.decline
+            proposal_options = _with_option(proposal_options, option, value, merging.question)
+        revised = propose(file, proposal_options)
         if len(revised.merges) >= len(merges):
             break
         proposal = revised
-    return proposal, wishes
+    return proposal, proposal_options
 
 
 MAX_GUESSES_LISTED = 12
 """The largest number of guesses in an error message."""
 
 
-def _with_option(wishes: ProposalOptions, option: str, value: str, question: str) -> ProposalOptions:
+def _with_option(proposal_options: ProposalOptions, option: str, value: str, question: str) -> ProposalOptions:
     """The wishes with one more option of the command line."""
     from dataclasses import replace
 
     code = value.removeprefix(f"{question}=")
     match option:
         case "--missing-code":
-            codes = {**wishes.missing_codes, question: [*wishes.missing_codes.get(question, ()), code]}
-            return replace(wishes, missing_codes=codes)
+            codes = {
+                **proposal_options.missing_codes,
+                question: [*proposal_options.missing_codes.get(question, ()), code],
+            }
+            return replace(proposal_options, missing_codes=codes)
         case "--answer":
-            return replace(wishes, answers={**wishes.answers, question: [*wishes.answers.get(question, ()), code]})
+            return replace(
+                proposal_options,
+                answers={**proposal_options.answers, question: [*proposal_options.answers.get(question, ()), code]},
+            )
         case "--merge":
-            return replace(wishes, merged=(*wishes.merged, value))
+            return replace(proposal_options, merged=(*proposal_options.merged, value))
         case "--keep-apart":
-            return replace(wishes, apart=(*wishes.apart, value))
+            return replace(proposal_options, apart=(*proposal_options.apart, value))
         case "--blank-is-no":
-            return replace(wishes, blank_is_no=(*wishes.blank_is_no, value))
-    return replace(wishes, blank_is_missing=(*wishes.blank_is_missing, value))
+            return replace(proposal_options, blank_is_no=(*proposal_options.blank_is_no, value))
+    return replace(proposal_options, blank_is_missing=(*proposal_options.blank_is_missing, value))
 
 
 def _parse_accepted(options: Sequence[str]) -> Revealed:
-    accepted: dict[str, list[str]] = {}
+    accepted_sources: dict[str, list[str]] = {}
     for option in options:
         name, sign, sources = option.partition("=")
         if not (name and sign and sources):
             raise invalid("--accept", "QUESTION=COLUMN", option)
-        accepted.setdefault(name, []).extend(sources.split(","))
-    return tuple((name, tuple(sources)) for name, sources in accepted.items())
+        accepted_sources.setdefault(name, []).extend(sources.split(","))
+    return tuple((name, tuple(sources)) for name, sources in accepted_sources.items())
 
 
 def _file_lines(file: FileProfile, proposal: Proposal) -> list[str]:
@@ -251,8 +257,8 @@ def _file_lines(file: FileProfile, proposal: Proposal) -> list[str]:
         spec = question.spec
         labels = getattr(spec, "options", ()) or spec.categories
         answer_text = ", ".join(str(label) for label in labels[:8]) + (", ..." if len(labels) > 8 else "")
-        missing = f"; no answer: {', '.join(codes)}" if (codes := spec.reading.missing_codes) else ""
-        lines.append(f"  {spec.name}: {len(labels)} {_kind_of(spec)} ({answer_text}){missing}")
+        missing_note = f"; no answer: {', '.join(codes)}" if (codes := spec.reading.missing_codes) else ""
+        lines.append(f"  {spec.name}: {len(labels)} {_kind_of(spec)} ({answer_text}){missing_note}")
         lines += [f"    {remark}" for remark in question.seen]
     if len(proposal.questions) > 30:
         lines.append(f"  ... and {len(proposal.questions) - 30} more columns that could be asked")
@@ -270,7 +276,7 @@ def _count_text(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def _choose_questions(file: FileProfile, proposal: Proposal, wishes: ProposalOptions) -> Proposal:
+def _choose_questions(file: FileProfile, proposal: Proposal, proposal_options: ProposalOptions) -> Proposal:
     """The proposal with the questions that the person at the terminal picks."""
     from dataclasses import replace
 
@@ -283,15 +289,17 @@ def _choose_questions(file: FileProfile, proposal: Proposal, wishes: ProposalOpt
     ]
     if not chosen_names:
         raise typer.Abort
-    policy = wishes.missing_answers
+    policy = proposal_options.missing_answers
     if any(
         question.spec.reading.missing_answers != "refuse"
         for question in proposal.questions
         if question.spec.name in chosen_names
     ):
-        hidden = typer.confirm("Hide who did not answer (costs some precision)?", default=True)
-        policy = "category" if hidden else "left out"
-    return propose(file, replace(wishes, questions=tuple(chosen_names), carry=proposal.carry, missing_answers=policy))
+        hides_nonresponse = typer.confirm("Hide who did not answer (costs some precision)?", default=True)
+        policy = "category" if hides_nonresponse else "left out"
+    return propose(
+        file, replace(proposal_options, questions=tuple(chosen_names), carry=proposal.carry, missing_answers=policy)
+    )
 
 
 def _parse_bins(options: Sequence[str]) -> dict[str, int | list[float]]:
@@ -332,16 +340,18 @@ def _within_promises(
         return spec, None, []
     if ledger is None and (spec.rounds is None or respondents_are_new):
         return spec, None, []
-    bounded, budget = within_promises(spec, ledger or ledger_of(out, spec))
+    limited_spec, budget = within_promises(spec, ledger or ledger_of(out, spec))
     if not budget.people:
         return spec, None, []
     lines = [f"{repr(budget)[:1].upper()}{repr(budget)[1:]}."]
     for name in ("epsilon", "eta"):
-        if getattr(bounded, name) != getattr(spec, name):
+        if getattr(limited_spec, name) != getattr(spec, name):
             requested = getattr(spec, name)
             instead = "" if requested is None else f", not {requested:g}"
-            lines.append(f"Planned with {name} at most {getattr(bounded, name):.6g}{instead}: no more was promised.")
-    return bounded, budget, lines
+            lines.append(
+                f"Planned with {name} at most {getattr(limited_spec, name):.6g}{instead}: no more was promised."
+            )
+    return limited_spec, budget, lines
 
 
 @options("""
@@ -385,7 +395,7 @@ def plan(
     kind = "png" if picture is None else kind_of(picture)
     limit = seconds(time_limit)
     if stages and respondents is None:
-        raise invalid("--stages", "the number of respondents, by -n", Phrase("none"))
+        raise InvalidInput("--stages requires the number of respondents: pass -n")
     text = read_text(survey)
     with naming(survey):
         try:
@@ -396,8 +406,10 @@ def plan(
         from ldpopt_survey.plan.two_stage import second_spec
         from ldpopt_survey.survey import Survey
 
-        earlier = read_plan(after[0])
-        spec = second_spec(spec, Survey(earlier).estimates(read_counts(str(after[1]), earlier, False)), earlier.round)
+        earlier_plan = read_plan(after[0])
+        spec = second_spec(
+            spec, Survey(earlier_plan).estimates(read_counts(str(after[1]), earlier_plan, False)), earlier_plan.round
+        )
     spec = replace(
         spec,
         nonresponse=spec.nonresponse if nonresponse is None else nonresponse,
@@ -406,26 +418,28 @@ def plan(
     spec, budget, lines = _within_promises(spec, out, ledger, after is not None)
     start_time = monotonic()
     with progress("designing", shares=True) as step:
-        planned = plan_survey(spec, respondents, time_limit=limit, progress=step)
+        planned_survey = plan_survey(spec, respondents, time_limit=limit, progress=step)
     if budget is not None:
-        budget.require(planned.plan)
+        budget.require(planned_survey.plan)
     if prove:
-        planned = _prove(planned, spec, None if limit is None else max(limit - (monotonic() - start_time), 1e-9))
+        planned_survey = _prove(
+            planned_survey, spec, None if limit is None else max(limit - (monotonic() - start_time), 1e-9)
+        )
     shuffling_note = ""
     if shuffled is not None:
         from ldpopt_survey.reports.promises import after_shuffling_in_words
 
-        shuffling_note = after_shuffling_in_words(planned.plan, shuffled, number(delta, "--delta"))
-    files = {out: planned.plan.to_json().encode()}
+        shuffling_note = after_shuffling_in_words(planned_survey.plan, shuffled, number(delta, "--delta"))
+    files = {out: planned_survey.plan.to_json().encode()}
     if picture is not None:
         from ldpopt_survey.pictures import survey_picture
 
-        files[picture] = survey_picture(planned.plan, spec, kind)
-    if proof is not None and planned.proof is not None:
-        files[proof] = planned.proof.to_json().encode()
+        files[picture] = survey_picture(planned_survey.plan, spec, kind)
+    if proof is not None and planned_survey.proof is not None:
+        files[proof] = planned_survey.proof.to_json().encode()
     write_all(files, force)
     if json:
-        result = planned.to_dict()
+        result = planned_survey.to_dict()
         if budget is not None:
             result["remaining"] = {
                 "epsilon": budget.epsilon if budget.epsilon < inf else None, "people": budget.people,
@@ -437,11 +451,14 @@ def plan(
     if spec.sample is not None and spec.sample.columns and spec.design_effect == 1:
         columns = ", ".join(spec.sample.columns)
         say(f"Widths are those of a simple sample: {columns} may widen them (see --design-effect).")
-    say(repr(planned), *(f"  {name}: {design.note}" for name, design in planned.designs.items() if design.note))
+    say(
+        repr(planned_survey),
+        *(f"  {name}: {design.note}" for name, design in planned_survey.designs.items() if design.note),
+    )
     if stages and respondents is not None:
         from ldpopt_survey.plan.two_stage import advise_stages
 
-        for question in planned.plan.questions:
+        for question in planned_survey.plan.questions:
             if question.parts or question.measure == "mean":
                 say(f"  {question.name}: no advice on stages for a mean, or for several questions in one report")
                 continue
@@ -449,14 +466,14 @@ def plan(
             with progress("simulating", shares=True) as step:
                 advice = advise_stages(question, people, time_limit=limit, progress=step)
             say(f"  {question.name}: {advice}")
-    people = planned.respondents if respondents is None else respondents
+    people = planned_survey.respondents if respondents is None else respondents
     say(*filter(None, [shuffling_note, combinations_warning(spec.public, people)]))
     if picture is not None:
         say(f"wrote {picture}")
-    say(f"wrote {out}, checksum {planned.plan.checksum[:16]}")
+    say(f"wrote {out}, checksum {planned_survey.plan.checksum[:16]}")
 
 
-def _prove(planned: PlannedSurvey, spec: SurveySpec, limit: float | None) -> PlannedSurvey:
+def _prove(planned_survey: PlannedSurvey, spec: SurveySpec, limit: float | None) -> PlannedSurvey:
     """The plan with the best bound that is proved until the time is over, or Ctrl-C is pressed.
 
     Each better bound is shown on standard error. After an interruption, the result is the plan with the best bound.
@@ -466,14 +483,14 @@ def _prove(planned: PlannedSurvey, spec: SurveySpec, limit: float | None) -> Pla
     start_time, stop_reason = monotonic(), ""
 
     def so_far() -> None:
-        bound = f"any survey needs {planned.least:,} respondents if the answers are independent"
+        bound = f"any survey needs {planned_survey.least:,} respondents if the answers are independent"
         note(f"proving, {monotonic() - start_time:.0f} s: {bound}, so far")
 
     try:
         with progress("proving", shares=True) as step:
             so_far()
-            for closer in closer_bounds(planned, spec, time_limit=limit, progress=step):
-                planned = closer
+            for improved_survey in closer_bounds(planned_survey, spec, time_limit=limit, progress=step):
+                planned_survey = improved_survey
                 so_far()
     except KeyboardInterrupt:
         stop_reason = "by Ctrl-C"
@@ -481,9 +498,10 @@ def _prove(planned: PlannedSurvey, spec: SurveySpec, limit: float | None) -> Pla
         stop_reason = "by the time limit"
     if stop_reason:
         note(
-            f"the proof was stopped {stop_reason}: {planned.least:,} is the best bound so far; the least may be larger"
+            f"the proof was stopped {stop_reason}: {planned_survey.least:,} is the best bound so far; the least may be "
+            "larger"
         )
-    return planned
+    return planned_survey
 
 
 @options("""
@@ -498,7 +516,7 @@ def consent(
     plan: Path, out: Path = Path("consent.md"), shuffled: int | None = None, delta: str = "1e-6", force: bool = False,
     language: str = "en", texts: Path | None = None,
 ) -> None:  # fmt: skip
-    """Draft a consent form: how answers are processed, and which are protected.
+    """Write a draft of the consent form: how answers are processed, and which are protected.
 
     Its last line names the plan, so that `ldpopt survey verify` refuses it with another one.
     """
@@ -506,7 +524,7 @@ def consent(
 
     claim([out], force)
     shuffling = None if shuffled is None else (shuffled, number(delta, "--delta"))
-    planned = read_plan(plan)
-    words = words_of(planned, "consent", language, None if texts is None else read_text(texts))
-    write_all({out: consent_paragraph(planned, shuffling, words).encode()}, force)
+    survey_plan = read_plan(plan)
+    words = words_of(survey_plan, "consent", language, None if texts is None else read_text(texts))
+    write_all({out: consent_paragraph(survey_plan, shuffling, words).encode()}, force)
     say(f"wrote {out}; read it, and write it again whenever the plan changes")

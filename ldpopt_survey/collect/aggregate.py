@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa, pc
 from ldpopt.files import strict
 from ldpopt.values.results import Result
 from ldpopt.values.schema import version_of
 from ldpopt_survey.collect.answers import Partition, batches, partitions, refuse_nested
 from ldpopt_survey.collect.batch import require_columns
-from ldpopt_survey.collect.manifest import Delivery, added_rounds, admit, refuse_repeated_reports, row_set
+from ldpopt_survey.collect.manifest import Delivery, add_rounds, admit, refuse_repeated_reports, row_set
 from ldpopt_survey.collect.runner import Runner, Threads
 from ldpopt_survey.datafiles.pieces import names_of
 from ldpopt_survey.plan.plan import BOOKLET, Plan
@@ -37,16 +37,21 @@ VERSION = 2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts(Result):
-    """Reports counted by question, and by pairs of questions where asked.
+    """Reports counted by question, and by pairs of questions on request.
 
-    plan : checksum of the plan. rows : number of respondents.
-    tables : counts by the names of one or two questions, shape (m,) or (m1, m2), in the order of the channels' outputs.
-        The empty reports of a question that leaves missing answers out are not counted.
-    simulation : whether the reports say that they are simulated. unlabelled : whether some files came without a
-        manifest (the record of the plan, the rows and the checksum that `privatize` writes with reports).
-    sources : what tells these reports from others: for each partition the fingerprint in its manifest (a keyed checksum
-        of whose rows it holds), and for a file without a manifest the beginning of its SHA-256.
-    rounds : how many of the respondents had answered one round of the survey, two, ..., where a ledger knew their ids.
+    - `plan` : the checksum of the plan.
+    - `rows` : the number of respondents.
+    - `tables` : counts by the names of one or two questions, shape (m,) or (m1, m2), in the order of the channels'
+      outputs.
+      The empty reports of a question that leaves missing answers out are not counted.
+    - `simulation` : True if the reports are marked as simulated.
+    - `unlabelled` : True if some files came without a manifest (the record of the plan, the rows and the checksum that
+      `privatize` writes with reports).
+    - `sources` : identifiers of the reports. They are the fingerprint of each partition in its manifest (a keyed
+      checksum of
+      its respondents), or, for a file without a manifest, the beginning of its SHA-256.
+    - `rounds` : the number of respondents who had answered one round of the survey, two, ..., if a ledger knew their
+      ids.
 
     Counts of disjoint reports under one plan add up: ``a + b``. It is `InvalidInput` to add the same reports twice, or
     simulated reports to real ones.
@@ -55,13 +60,13 @@ class Counts(Result):
     plan: str = key(text)
     rows: int = key(whole)
     tables: dict[Names, Table] = key(
-        load=lambda data, what: dict(listed(_table)(data, what)),
+        load=lambda data, name: dict(listed(_table)(data, name)),
         dump=lambda tables: [{"questions": names, "counts": table.tolist()} for names, table in tables.items()],
     )
     simulation: bool = key(default=False, load=flag)
     unlabelled: bool = key(default=False, load=flag)
     sources: frozenset[str] = key(
-        default=frozenset(), load=lambda data, what: frozenset(listed(row_set)(data, what)), dump=sorted
+        default=frozenset(), load=lambda data, name: frozenset(listed(row_set)(data, name)), dump=sorted
     )
     rounds: tuple[int, ...] = key(default=(), load=listed(whole), omit=True)
 
@@ -87,7 +92,7 @@ class Counts(Result):
         refuse_repeated_reports(self.sources, other.sources)
         merged = {names: table + other.tables[names] for names, table in self.tables.items()}
         unlabelled, sources = self.unlabelled or other.unlabelled, self.sources | other.sources
-        rounds = added_rounds([self.rounds, other.rounds])
+        rounds = add_rounds([self.rounds, other.rounds])
         return Counts(self.plan, self.rows + other.rows, merged, self.simulation, unlabelled, sources, rounds)
 
     def __repr__(self) -> str:
@@ -95,12 +100,12 @@ class Counts(Result):
         return f"Counts({self.rows} {population}, tables of {', '.join(' x '.join(names) for names in self.tables)})"
 
     def to_json(self) -> str:
-        """The counts as JSON text (schema ``ldpopt-counts``, version 2)."""
+        """Write the counts as JSON text (schema ``ldpopt-counts``, version 2)."""
         return strict.json_text({"format": FORMAT, "version": VERSION, **dump(self)})
 
     @classmethod
     def from_json(cls, content: str | bytes, plan: Plan) -> Counts:
-        """The counts written by `to_json`, which must be of `plan`; else `InvalidInput`."""
+        """Read the counts that `to_json` wrote; raise `InvalidInput` unless they are of `plan`."""
         data = strict.json_value(content, "counts")
         version_of(data, "counts", FORMAT, (VERSION,))
         if {*data, "rounds"} != {"format", "version", *(field.name for field in fields(cls))}:
@@ -122,13 +127,13 @@ class Counts(Result):
 def _table(data: Any, name: str) -> tuple[Names, Table]:
     """The names and the counts of one question or two; the shape is compared with the plan later."""
     if set(mapping(data, name)) != {"questions", "counts"}:
-        raise invalid(name, "tables with questions and counts", Phrase("others"))
+        raise InvalidInput(f"{name}: each table must have exactly the keys 'questions' and 'counts'")
     names = listed(text)(data["questions"], name)
     if not 1 <= len(names) <= 2 or len(set(names)) != len(names):
         raise invalid(name, "tables of one question or two", names)
     lines = listed(listed(whole))([data["counts"]] if len(names) == 1 else data["counts"], name)
     if len({len(line) for line in lines}) != 1:
-        raise invalid(name, "lists of counts, all as long", Phrase("others"))
+        raise InvalidInput(f"{name}: the rows of a table of counts must have equal lengths")
     return names, np.array(lines[0] if len(names) == 1 else lines, np.int64)
 
 
@@ -141,13 +146,29 @@ def aggregate(
 ) -> Counts:
     """Count the reports in files, by question and for `pairs` of questions.
 
-    reports : the files that `privatize` wrote (one file, a folder, or several), or a collector's database
-        (``reports.db``, ``sqlite:///...`` or ``postgresql://...``). A report that the plan does not know is
-        `InvalidInput`, and so is a missing one, unless its question leaves missing answers out. So are files that do
-        not fit their manifests: they belong to another plan, were changed, are incomplete, are given twice (also under
-        another name), or mix simulated reports with real ones.
-    unlabelled : whether to count files without a manifest, too, which were written by hand or by another program. By
-        default they are `InvalidInput`, since nothing tells them from raw answers or from reports of another plan.
+    Parameters
+    ----------
+    plan : The plan of the reports.
+    reports : The files that `privatize` wrote (one file, a folder, or several), or a collector's database
+        (``reports.db``, ``sqlite:///...`` or ``postgresql://...``).
+    pairs : Pairs of names of questions whose joint reports are counted, too.
+    runner : Where the partitions are counted; in this thread by default.
+    unlabelled : True to count files without a manifest, too, which were written by hand or by another program. By
+        default they are `InvalidInput`, since nothing distinguishes them from raw answers or from reports of another
+        plan.
+
+    Returns
+    -------
+    Counts
+        A table of shape (m,) for each question with m possible reports, and of shape (m1, m2) for each pair.
+
+    Raises
+    ------
+    InvalidInput
+        For a report that the plan does not know. For a missing report, unless its question leaves missing answers out.
+        For files that do not fit their manifests: they belong to another plan, were changed, or are incomplete. For a
+        file
+        given twice, also under another name. For simulated reports together with real ones.
 
     >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
@@ -168,14 +189,14 @@ def aggregate(
     sources = [reports] if isinstance(reports, (str, Path)) else list(reports)
     from ldpopt_survey.server.databases import is_database
 
-    stored = [source for source in sources if is_database(source)]
-    if len(set(map(str, stored))) != len(stored):
+    databases = [source for source in sources if is_database(source)]
+    if len(set(map(str, databases))) != len(databases):
         raise invalid("reports", "every database once", Phrase("one twice"))
-    counts = [_count_stored(plan, location, names) for location in stored]
+    counts = [_count_stored(plan, location, names) for location in databases]
     if files := [source for source in sources if not is_database(source)]:
         counts.append(_count(plan, admit(plan, files, unlabelled), names, runner))
     if not counts:
-        raise invalid("reports", "at least one file", Phrase("none"))
+        raise InvalidInput("reports: no file was given; pass at least one file of reports")
     return reduce(add, counts)
 
 
@@ -248,14 +269,14 @@ def _count_batches(record_batches: Iterable[Any], plan: Plan, names: Iterable[Na
         codes = _positions_of(batch, plan, row + rows)
         for question_names, table in tables.items():
             has_reports = np.logical_and.reduce([codes[name] >= 0 for name in question_names])
-            flat = np.ravel_multi_index([codes[name][has_reports] for name in question_names], table.shape)
-            table += np.bincount(flat, minlength=table.size).reshape(table.shape)
+            flat_indices = np.ravel_multi_index([codes[name][has_reports] for name in question_names], table.shape)
+            table += np.bincount(flat_indices, minlength=table.size).reshape(table.shape)
         rows += batch.num_rows
     return Counts(plan.checksum, rows, tables)
 
 
 def report_columns(plan: Plan) -> list[str]:
-    """The columns of a file of reports: one for each question, and the booklet of each respondent if there are some."""
+    """List the columns of a file of reports: one per question, and the booklet if there are any."""
     return [*([BOOKLET] if plan.booklets else []), *(question.name for question in plan.questions)]
 
 
@@ -264,17 +285,20 @@ def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.
 
     def positions(name: str, labels: Any, may_be_empty: bool) -> npt.NDArray[np.intp]:
         column, label_array = batch.column(name), pa.array(labels, pa.string())
-        coded = pa.types.is_dictionary(column.type)
-        matched = pc.index_in(pc.cast(column.dictionary if coded else column, pa.string()), label_array)
-        matched = matched.take(column.indices) if coded else matched
+        is_dictionary = pa.types.is_dictionary(column.type)
+        label_indices = pc.index_in(pc.cast(column.dictionary if is_dictionary else column, pa.string()), label_array)
+        label_indices = label_indices.take(column.indices) if is_dictionary else label_indices
         if may_be_empty:
-            matched = pc.if_else(pc.is_null(column), pa.scalar(-1, matched.type), matched)
-        if matched.null_count:
-            first = row + pc.index(pc.is_null(matched), True).as_py()
+            label_indices = pc.if_else(pc.is_null(column), pa.scalar(-1, label_indices.type), label_indices)
+        if label_indices.null_count:
+            first_unknown_row = row + pc.index(pc.is_null(label_indices), True).as_py()
             raise invalid(
-                f"reports of {name!r}", f"one of the {len(label_array)} of the plan", "another", f"row {first}"
+                f"reports of {name!r}",
+                f"one of the {len(label_array)} of the plan",
+                "another",
+                f"row {first_unknown_row}",
             )
-        return np.asarray(matched.to_numpy(zero_copy_only=False), np.intp)
+        return np.asarray(label_indices.to_numpy(zero_copy_only=False), np.intp)
 
     codes = {
         question.name: positions(question.name, question.reports, question.may_be_empty) for question in plan.questions
@@ -286,8 +310,11 @@ def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.
             left_out = any(part.reading.left_out for part in question.answers)
             is_misplaced = has_report & ~is_booklet if left_out else has_report != is_booklet
             if is_misplaced.any():
-                source, where = f"reports of {question.name!r}", f"row {row + int(np.argmax(is_misplaced))}"
-                raise invalid(source, "one where it is the booklet, and none elsewhere", Phrase("another"), where)
+                misplaced_row = row + int(np.argmax(is_misplaced))
+                raise InvalidInput(
+                    f"reports of {question.name!r}: row {misplaced_row} must have a report if this is the row's "
+                    "booklet, and must be empty otherwise"
+                )
     return codes
 
 
@@ -295,10 +322,10 @@ def _positions_of(batch: Any, plan: Plan, row: int) -> dict[str, npt.NDArray[np.
 class ReportRows(Result):
     """The reports of n respondents, in the order of their files.
 
-    counts : the counts of all these reports, by question.
-    reports : for each question an array of shape (n,), the report's position among the channel's outputs, or -1 for an
-        empty report (only if the question leaves missing answers out).
-    columns : the public columns that were asked for, shape (n,) each; None where a value is missing.
+    - `counts` : the counts of all these reports, by question.
+    - `reports` : for each question an array of shape (n,), the report's position among the channel's outputs. An empty
+      report has -1; there are some only if the question leaves missing answers out.
+    - `columns` : the requested public columns, shape (n,) each; None where a value is missing.
     """
 
     counts: Counts
@@ -347,17 +374,17 @@ def read_rows(
             raise invalid("column", f"{expected} (reports of one question do not group those of others)", name)
     parts = _parts(plan, delivery, public_names)
     positions: dict[str, list[Any]] = {question.name: [] for question in plan.questions}
-    public: dict[str, list[Any]] = {name: [] for name in public_names}
+    public_values: dict[str, list[Any]] = {name: [] for name in public_names}
     rows = 0
     for part in parts:
         for batch in batches(part, [*needed_columns, *public_names], needed_columns):
             for name, codes in _positions_of(batch, plan, 1 + rows).items():
                 positions[name].append(codes)
             for name in public_names:
-                public[name] += batch.column(name).to_pylist()
+                public_values[name] += batch.column(name).to_pylist()
             rows += batch.num_rows
     if rows == 0:
-        raise invalid("reports", "at least one", Phrase("none"))
+        raise InvalidInput("reports: the files have no rows; expected at least one report")
     reports_of = {name: np.concatenate(pieces) for name, pieces in positions.items()}
     tables: dict[Names, Table] = {
         (q.name,): np.bincount(reports_of[q.name][reports_of[q.name] >= 0], minlength=len(q.reports))
@@ -365,4 +392,4 @@ def read_rows(
     }
     provenance = {name: getattr(delivery, name) for name in ("simulation", "unlabelled", "sources", "rounds")}
     counts = Counts(plan.checksum, rows, tables, **provenance)
-    return ReportRows(counts, reports_of, {name: np.array(public[name], dtype=object) for name in public_names})
+    return ReportRows(counts, reports_of, {name: np.array(public_values[name], dtype=object) for name in public_names})

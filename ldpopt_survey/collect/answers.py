@@ -10,7 +10,7 @@ from typing import Any
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.files.delimited import PLAIN, Dialect
-from ldpopt_survey.datafiles.delimited import bytes_between, head, parse
+from ldpopt_survey.datafiles.delimited import bytes_between, parse, read_head
 from ldpopt_survey.datafiles.pieces import DELIMITED, SUFFIXES, batches_of, is_flat_list, parquet_schema, ranges_of
 from ldpopt_survey.datafiles.pieces import values_hidden as values_hidden
 
@@ -40,14 +40,9 @@ class Piece:
     dialect: Dialect = PLAIN
 
     @property
-    def delimited(self) -> bool:
+    def is_delimited(self) -> bool:
         """True if the file is text, so that the range counts bytes."""
         return Path(self.path).suffix.lower() in DELIMITED
-
-    @property
-    def parquet(self) -> bool:
-        """True if the file is Parquet."""
-        return self.path.endswith(".parquet")
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ class Partition:
 
 
 def input_files(answers: str | Path | Sequence[str | Path], kinds: Sequence[str] = REPORT_SUFFIXES) -> list[Path]:
-    """The files of `answers`: one file, several, or a folder's, by name.
+    """List the files of `answers`: one file, several, or those of a folder, by name.
 
     All must have the same ending, one of `kinds`.
     """
@@ -110,13 +105,14 @@ def refuse_same_files(name: str, files: Sequence[Path]) -> None:
 
 
 def partitions(files: Sequence[Path], dialect: Dialect = PLAIN, trim_empty: bool = False) -> list[Partition]:
-    """The partitions of the files, about `PARTITION_ROWS` rows or `PARTITION_BYTES` bytes each, in order.
+    """Split the files into partitions of about `PARTITION_ROWS` or `PARTITION_BYTES`.
 
     Every file begins a partition of its own, unless there are more than `MAX_UNSHARED_FILES` files. Then
     small neighbors share a partition, since ten thousand tasks and their files would take longer than their rows.
 
     dialect : how the files are written, if they are text.
-    trim_empty : whether empty rows at their ends are left out.
+
+    trim_empty : True to leave out the empty rows at their ends.
     """
     files_per_partition = -(-len(files) // MAX_UNSHARED_FILES)
     closed_partitions: list[Partition] = []
@@ -133,7 +129,7 @@ def partitions(files: Sequence[Path], dialect: Dialect = PLAIN, trim_empty: bool
     for path in files:
         for start, stop, rows in ranges_of(path, PARTITION_ROWS, PARTITION_BYTES, dialect, trim_empty):
             piece = Piece(str(path), start, stop, rows, dialect)
-            if not (rows or piece.delimited):  # text that seems empty stays, to be refused later
+            if not (rows or piece.is_delimited):  # text that seems empty stays, to be refused later
                 continue
             candidate_pieces = [*pending_pieces, piece]
             is_full = (
@@ -148,11 +144,13 @@ def partitions(files: Sequence[Path], dialect: Dialect = PLAIN, trim_empty: bool
 
 
 def _bytes(piece: Piece) -> int:
-    return piece.stop - piece.start if piece.delimited else 0
+    return piece.stop - piece.start if piece.is_delimited else 0
 
 
 def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str] = ()) -> Iterator[Any]:
-    """The partition's rows as pyarrow record batches of `columns`. In CSV files all values are text.
+    """Read a partition's rows as pyarrow record batches of `columns`.
+
+    In CSV files all values are text.
 
     dictionaries : columns that may be read from Parquet as arrow dictionaries, which are faster to encode.
     """
@@ -161,7 +159,7 @@ def batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]
 
 def _file_batches(part: Partition, columns: Sequence[str], dictionaries: Sequence[str]) -> Iterator[Any]:
     """The batches as the files have them."""
-    if len(part.pieces) > 1 and part.pieces[0].delimited:
+    if len(part.pieces) > 1 and part.pieces[0].is_delimited:
         table = _small_csv_files(part.pieces, columns)
         if table is not None:
             yield from table.to_batches(BATCH_ROWS)
@@ -172,20 +170,20 @@ def _file_batches(part: Partition, columns: Sequence[str], dictionaries: Sequenc
 
 
 def _join_small_batches(record_batches: Iterator[Any]) -> Iterator[Any]:
-    """Neighbouring batches of one schema, joined up to `BATCH_ROWS` rows, since even a small batch has a fixed cost."""
+    """Join neighboring batches of one schema up to `BATCH_ROWS` rows, since even a small batch has a fixed cost."""
     pending: list[Any] = []
 
-    def joined() -> list[Any]:
+    def join_pending() -> list[Any]:
         merged = pending if len(pending) < 2 else pa.Table.from_batches(pending).combine_chunks().to_batches()
         return list(merged)
 
     for batch in record_batches:
         rows = sum(earlier.num_rows for earlier in pending)
         if pending and (rows + batch.num_rows > BATCH_ROWS or batch.schema != pending[0].schema):
-            yield from joined()
+            yield from join_pending()
             pending.clear()
         pending.append(batch)
-    yield from joined()
+    yield from join_pending()
 
 
 def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
@@ -198,7 +196,7 @@ def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
     if dialect.wide:
         return None
     for piece in pieces:
-        header = head(Path(piece.path), dialect)
+        header = read_head(Path(piece.path), dialect)
         content = bytes_between(Path(piece.path), piece.start, piece.stop)
         first_header = first_header or header
         if (
@@ -219,7 +217,7 @@ def _small_csv_files(pieces: Sequence[Piece], columns: Sequence[str]) -> Any:
 def refuse_nested(
     path: Path, columns: Sequence[str], carried_columns: Sequence[str], list_columns: Sequence[str]
 ) -> None:
-    """`InvalidInput` unless the columns of a Parquet file hold plain values, and the carried ones no binary values.
+    """Raise `InvalidInput` for nested values in a Parquet file, and binary values in carried columns.
 
     list_columns : the columns that may also hold lists of plain values.
     """

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa, pc
 from ldpopt.files.table import lacking_column
 from ldpopt_survey.collect.answers import values_hidden
@@ -31,9 +31,11 @@ _RECORD = np.dtype([("high", "<u8"), ("low", "<u8"), ("row", "<i8")])
 
 
 def duplicate_rows(identities: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The sorted row numbers of all but the first row of every identity.
+    """Find the sorted row numbers of all but the first row of every identity.
 
-    identities : (n, 2) 128-bit pseudonyms; rows : their n row numbers, increasing.
+    identities : (n, 2) 128-bit pseudonyms.
+
+    rows : (n,) their row numbers, increasing.
 
     >>> duplicate_rows(np.array([[1, 2], [1, 3], [1, 2]], np.uint64), np.array([10, 11, 12]))
     array([12])
@@ -46,9 +48,9 @@ def duplicate_rows(identities: npt.NDArray[np.uint64], rows: npt.NDArray[np.int6
     # Only rows that share their first word are compared in full.
     suspects = np.unique(order[np.union1d(tied_positions, tied_positions + 1)])
     by_identity = suspects[np.lexsort((suspects, identities[suspects, 1], identities[suspects, 0]))]
-    ordered = identities[by_identity]
-    repeated = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1)) + 1
-    return np.sort(rows[by_identity[repeated]])
+    sorted_identities = identities[by_identity]
+    repeated_positions = np.flatnonzero((sorted_identities[1:] == sorted_identities[:-1]).all(axis=1)) + 1
+    return np.sort(rows[by_identity[repeated_positions]])
 
 
 def bucket_count(rows: int) -> int:
@@ -87,12 +89,14 @@ Rows = npt.NDArray[np.int64]
 
 def columns_of(plan: Plan) -> list[str]:
     """Return the columns of the answers that a plan needs."""
-    named = [part.column for question in plan.questions for part in question.answers] + list(plan.carry)
-    return list(dict.fromkeys(named + ([plan.respondent] if plan.respondent else [])))
+    question_columns = [part.column for question in plan.questions for part in question.answers] + list(plan.carry)
+    return list(dict.fromkeys(question_columns + ([plan.respondent] if plan.respondent else [])))
 
 
 def ids_of(column: Any, name: str, first_row: int = 1) -> Any:
-    """Respondent ids as text, in one writing: 5, "5.0", "00005" and " 5" are one person, and "1e+05" is 100000."""
+    """Normalize respondent ids as text.
+
+    5, "5.0", "00005" and " 5" are one person, and "1e+05" is 100000."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):  # as spreadsheets and pandas keep whole numbers
@@ -102,7 +106,7 @@ def ids_of(column: Any, name: str, first_row: int = 1) -> Any:
         raise invalid(name, "text or integers", str(column.type))
     column = values_hidden(name, pc.cast, column, pa.large_string())
     if pc.any(pc.match_substring_regex(column, r"^[+0\s]|\s$|\.0*$|[eE]\+[0-9]{2}|[^\x00-\x7f]")).as_py():
-        column = pc.replace_substring_regex(column, r"\p{Cf}", "")  # what nobody sees, such as a byte-order mark
+        column = pc.replace_substring_regex(column, r"\p{Cf}", "")  # invisible characters, such as a byte-order mark
         column = pc.utf8_trim_whitespace(pc.utf8_normalize(column, "NFKC"))
         is_irregular = pc.fill_null(
             pc.match_substring_regex(column, r"^[0-9](\.[0-9]+)?[eE]\+[0-9]{2}$|[^\x00-\x7f]"), False
@@ -112,7 +116,7 @@ def ids_of(column: Any, name: str, first_row: int = 1) -> Any:
         column = pc.replace_substring_regex(column, r"^\+?0*([0-9]+)(?:\.0*)?$", r"\1")
     is_empty = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
     if pc.any(is_empty).as_py():
-        raise invalid(name, "an id in every row", Phrase("none"), f"row {first_row + pc.index(is_empty, True).as_py()}")
+        raise InvalidInput(f"{name}: row {first_row + pc.index(is_empty, True).as_py()} has no id")
     return column
 
 
@@ -127,11 +131,14 @@ def _normalize_id(id_text: str) -> str:
     return f"{number:f}" if is_integer_power else digits
 
 
-def drop_rows(batch: Any, first_row: int, dropped: Rows) -> tuple[Any, Rows]:
-    """The rows of a record batch that are not dropped, with their numbers; the first of the batch is `first_row`."""
+def drop_rows(batch: Any, first_row: int, dropped_rows: Rows) -> tuple[Any, Rows]:
+    """Select the rows of a record batch that are not dropped, and their numbers.
+
+    first_row : the number of the first row of the batch.
+    """
     numbers = np.arange(first_row, first_row + batch.num_rows)
-    excluded_numbers = dropped[
-        np.searchsorted(dropped, first_row) : np.searchsorted(dropped, first_row + batch.num_rows)
+    excluded_numbers = dropped_rows[
+        np.searchsorted(dropped_rows, first_row) : np.searchsorted(dropped_rows, first_row + batch.num_rows)
     ]
     if len(excluded_numbers):
         numbers = np.delete(numbers, excluded_numbers - first_row)
@@ -153,22 +160,25 @@ class Privatizer:
         """Return the respondent ids of a record batch as normalized text."""
         return ids_of(batch.column(self.plan.respondent), f"respondent column {self.plan.respondent!r}", first_row)
 
-    def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped: Rows) -> tuple[Any, Tally]:
-        """The reports of partition `index`, as a pyarrow table with its manifest, and the tally of what policies did.
+    def partition(self, batches: Iterable[Any], index: int, first_row: int, dropped_rows: Rows) -> tuple[Any, Tally]:
+        """Privatize partition `index`.
+
+        Returns a pyarrow table of reports with its manifest, and the tally of the policies.
 
         batches : pyarrow record batches of the partition's rows, the first being row `first_row`.
-        dropped : sorted numbers of the rows to leave out.
+
+        dropped_rows : sorted numbers of the rows to leave out.
         """
         streams, tally, report_batches = self.source.streams(index), Tally(), []
         if streams is not None:
             tally.row_set = self.source.row_set(None, index)
         for batch in batches:
-            retained_rows, numbers = drop_rows(batch, first_row, dropped)
+            retained_rows, numbers = drop_rows(batch, first_row, dropped_rows)
             report_batches.append(self._reports(retained_rows, numbers, streams, tally))
             tally.rows += len(numbers)
             tally.duplicates += batch.num_rows - len(numbers)
             first_row += batch.num_rows
-        manifest = Manifest.of(self.plan, self.mode, tally.rows, [tally.row_set])
+        manifest = Manifest.from_plan(self.plan, self.mode, tally.rows, [tally.row_set])
         return with_manifest(values_hidden("carried columns", _one_table, report_batches), manifest), tally
 
     def _reports(self, batch: Any, numbers: Rows, streams: Any, tally: Tally) -> Any:
@@ -203,18 +213,33 @@ class Privatizer:
         """The reports of question number q, as an arrow dictionary array."""
         answers, empty = self._coders[q].read(batch, tally, lambda place: int(numbers[place]))
         reports = self._samplers[q].reports(answers, self.source.words(q, streams, respondents, answers))
-        signed = reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
-        return pa.DictionaryArray.from_arrays(pa.array(signed, mask=empty), self._labels[q])
+        signed_positions = (
+            reports.view(f"i{reports.itemsize}") if len(self._labels[q]) < 1 << 7 else reports.astype(np.int32)
+        )
+        return pa.DictionaryArray.from_arrays(pa.array(signed_positions, mask=empty), self._labels[q])
 
 
 def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = None) -> tuple[Any, Tally]:
     """Privatize a data frame in memory: (pyarrow table of reports, tally).
 
-    answers : a pandas, Polars or pyarrow table, or any other object with the Arrow stream interface or the older data
-        frame interchange protocol.
-    randomness : as in `privatize`.
+    Parameters
+    ----------
+    plan : The plan.
+    answers : A pandas, Polars or pyarrow table with the plan's columns, one row per respondent. Any other object with
+    the
+        Arrow stream interface or the older data frame interchange protocol is accepted, too.
+    randomness : As in `privatize`.
 
-    Raises `InvalidInput` for answers that the plan refuses.
+    Returns
+    -------
+    (pyarrow.Table, Tally)
+        One report for each question and respondent, in the order of the rows, with the plan's carried columns; and the
+        counts of the plan's policies.
+
+    Raises
+    ------
+    InvalidInput
+        For answers that the plan refuses.
 
     >>> import numpy as np, pyarrow as pa
     >>> from ldpopt_survey.plan.plan import make_plan
@@ -233,18 +258,18 @@ def privatize_frame(plan: Plan, answers: Any, randomness: Randomness | None = No
     if randomness.mode != SIMULATED and table.num_rows:
         refuse_leaks(find_leaks(plan, table.slice(0, MAX_SAMPLED_ROWS)), plan.revealed)
     batches = table.to_batches(1 << 16)
-    dropped: Rows = np.empty(0, np.int64)
+    dropped_rows: Rows = np.empty(0, np.int64)
     if plan.respondent is not None:
         identities, row = [], 1
         for batch in batches:
             identities.append(privatizer.source.identities(privatizer.ids(batch, row)))
             row += batch.num_rows
         pseudonyms = np.concatenate([np.empty((0, 2), np.uint64), *identities])
-        dropped = duplicate_rows(pseudonyms, np.arange(1, len(pseudonyms) + 1))
-        refuse_duplicates(plan, dropped)
+        dropped_rows = duplicate_rows(pseudonyms, np.arange(1, len(pseudonyms) + 1))
+        refuse_duplicates(plan, dropped_rows)
     if not batches:
-        raise invalid("answers", "at least one row", Phrase("none"))
-    reports, tally = privatizer.partition(batches, 0, 1, dropped)
+        raise InvalidInput("answers: the input has no rows; expected at least one")
+    reports, tally = privatizer.partition(batches, 0, 1, dropped_rows)
     return reports, Tally.total([tally], plan)
 
 
@@ -284,15 +309,15 @@ def _require_once(columns: list[str], names: list[str]) -> None:
             raise invalid("answers", f"one column {name!r}", Phrase("two"), "the data frame")
 
 
-def require_columns(needed: list[str], names: list[str], where: str) -> None:
+def require_columns(required_names: list[str], names: list[str], where: str) -> None:
     """Raise `InvalidInput` unless every needed column is there."""
-    lacking = [name for name in needed if name not in names]
-    if lacking:
-        raise lacking_column("answers", lacking[0], names, where)
+    missing_columns = [name for name in required_names if name not in names]
+    if missing_columns:
+        raise lacking_column("answers", missing_columns[0], names, where)
 
 
-def refuse_duplicates(plan: Plan, dropped: Rows) -> None:
-    """`InvalidInput` for a second row of a respondent, unless the plan keeps the first and drops the others."""
-    if len(dropped) and not plan.first_of_duplicates:
+def refuse_duplicates(plan: Plan, dropped_rows: Rows) -> None:
+    """Raise `InvalidInput` for a respondent's second row, unless the plan keeps only the first."""
+    if len(dropped_rows) and not plan.first_of_duplicates:
         name = f"respondent column {plan.respondent!r}"
-        raise invalid(name, "one row for each respondent", "a second", f"row {int(dropped.min())}")
+        raise invalid(name, "one row for each respondent", "a second", f"row {int(dropped_rows.min())}")

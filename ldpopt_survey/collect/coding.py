@@ -65,7 +65,10 @@ class Sampler:
         self._first, self._last = first.astype(self._kind).ravel(), last.astype(self._kind).ravel()
 
     def reports(self, answers: Codes, words: Words) -> Codes:
-        """The positions of the reports for answers at positions 0..k-1, shape (n,). It uses the next n words."""
+        """Return the positions of the reports for answers at positions 0..k-1, shape (n,).
+
+        It uses the next n words.
+        """
         if answers.size and (answers.dtype.kind != "u" or answers.max() >= self.inputs):
             raise invalid("answers", f"unsigned positions below {self.inputs}", "others")
         reports = np.empty(len(answers), self._kind)
@@ -84,10 +87,10 @@ class Sampler:
                 c |= r
                 # All cells are in range, so mode="clip" changes nothing but spares numpy a check of every index.
                 np.take(self._guide, c.view(np.int64), out=y, mode="clip")
-                cut = np.flatnonzero(y == self._cut)
-                cut_places.append(cut + start)
-                cut_words.append(w[cut])
-                cut_cells.append(c[cut])
+                cut_positions = np.flatnonzero(y == self._cut)
+                cut_places.append(cut_positions + start)
+                cut_words.append(w[cut_positions])
+                cut_cells.append(c[cut_positions])
             places = np.concatenate(cut_places)
             reports[places] = self._search(np.concatenate(cut_cells), np.concatenate(cut_words))
         return reports
@@ -104,20 +107,23 @@ class Sampler:
         return low
 
 
-_COUNTS = key(load=lambda data, what: dict(mapped(whole)(data, what))).metadata
+_COUNTS = key(load=lambda data, name: dict(mapped(whole)(data, name))).metadata
 
 
 @dataclass
 class Tally:
-    """The counts of one privatization. They are not private: they are for the holder of the answers alone.
+    """The counts of one privatization. They are not private, and are for the holder of the answers alone.
 
-    rows : number of reports written. duplicates : number of rows left out because an earlier row has their respondent.
-    row_set : the fingerprint of the rows (a keyed checksum of whose rows they are), as in the manifest of the reports.
-    other_rounds : in how many other rounds the same answers were reported, as far as a ledger says.
-    left_out : number of rows of respondents whom a ledger knows to be beyond what they were told.
-    rounds : if a ledger knows respondents' ids, how many have now answered one round of the survey, two, ...
-    gone : how many of the last round before are not in this one.
-    unknown, missing : for each question, how many unknown and missing answers its policy handled.
+    - `rows` : the number of reports written.
+    - `duplicates` : the number of rows left out because an earlier row has the same respondent.
+    - `row_set` : the fingerprint of the rows (a keyed checksum of their respondents), as in the manifest of the
+      reports.
+    - `other_rounds` : the number of other rounds with reports of the same answers, according to the ledger.
+    - `left_out` : the number of rows of respondents whose consent form does not cover a further round.
+    - `rounds` : the number of respondents who have now answered one round of the survey, two, ..., if a ledger knows
+      ids.
+    - `gone` : the number of respondents of the previous round who are not in this one.
+    - `unknown`, `missing` : for each question, the number of unknown and missing answers that its policy handled.
     """
 
     rows: int = key(load=whole, default=0)
@@ -132,15 +138,17 @@ class Tally:
 
     def __add__(self, other: Tally) -> Tally:
         rows = add_fingerprints([self.row_set, other.row_set])
-        both = Tally(self.rows + other.rows, self.duplicates + other.duplicates, row_set=rows)
+        total = Tally(self.rows + other.rows, self.duplicates + other.duplicates, row_set=rows)
         for name in ("unknown", "missing"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            getattr(both, name).update({key: mine.get(key, 0) + theirs.get(key, 0) for key in {**mine, **theirs}})
-        return both
+            own_counts, other_counts = getattr(self, name), getattr(other, name)
+            getattr(total, name).update(
+                {key: own_counts.get(key, 0) + other_counts.get(key, 0) for key in {**own_counts, **other_counts}}
+            )
+        return total
 
     @classmethod
     def total(cls, tallies: Iterable[Tally], plan: Plan) -> Tally:
-        """The sum of tallies, with a zero for every question of the plan whose policies were not needed."""
+        """Sum tallies, with a zero for every question of the plan whose policies were not needed."""
         zeros = dict.fromkeys(plan.answers, 0)
         return sum(tallies, cls(unknown=dict(zeros), missing=dict(zeros)))
 
@@ -174,26 +182,34 @@ class Coder:
         }
 
     def read(self, column: Any, tally: Tally, row: Callable[[int], int]) -> tuple[Codes, npt.NDArray[np.bool_] | None]:
-        """Unsigned positions for a pyarrow array of answers, and a mask of the rows whose report stays empty, or None.
+        """Return unsigned positions for a pyarrow array of answers, and a mask of empty reports.
 
-        tally : counts the answers that the policies mapped. row : the number of the data row at a place of the column,
-            for the message when a policy refuses. Reports stay empty where missing answers are left out.
+        Reports stay empty where missing answers are left out; the mask is None if the question does not leave them out.
+
+        tally : counts the answers that the policies mapped.
+
+        row : maps a position in the column to the number of the data row, for the message when a policy refuses.
         """
-        codes, absent = self.positions(column)
-        unsigned = codes.astype(self._kind)
-        if absent is not None:
-            self._apply("missing", unsigned, absent, tally, row)
-        unknown = codes < 0
-        if unknown.any():
-            self._apply("unknown", unsigned, unknown if absent is None else unknown & ~absent, tally, row)
-        return unsigned, absent if self._question.reading.left_out else None
+        codes, is_missing = self.positions(column)
+        unsigned_codes = codes.astype(self._kind)
+        if is_missing is not None:
+            self._apply("missing", unsigned_codes, is_missing, tally, row)
+        is_unknown = codes < 0
+        if is_unknown.any():
+            self._apply(
+                "unknown", unsigned_codes, is_unknown if is_missing is None else is_unknown & ~is_missing, tally, row
+            )
+        return unsigned_codes, is_missing if self._question.reading.left_out else None
 
     def positions(self, column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-        """The positions before any policy, -1 for an answer without a category, and where none is; None if nowhere."""
+        """Find the positions before any policy, -1 for an answer without a category.
+
+        Also returns a mask of the missing answers; None if there are none.
+        """
         column = values_hidden(f"column {self._question.column!r}", self._without_codes, column)
         codes = values_hidden(f"column {self._question.column!r}", self._positions, column)
-        some = column.null_count or pa.types.is_floating(column.type)
-        return codes, _to_numpy(pc.is_null(column, nan_is_null=True)) if some else None
+        may_have_nulls = column.null_count or pa.types.is_floating(column.type)
+        return codes, _to_numpy(pc.is_null(column, nan_is_null=True)) if may_have_nulls else None
 
     def _without_codes(self, column: Any) -> Any:
         """The column with null in place of the codes that stand for "no answer"."""
@@ -220,31 +236,31 @@ class Coder:
         """The last of the categories in each cell's list: the first for an empty list, -1 if an entry is none."""
         lists = pc.split_pattern(pc.fill_null(column, ""), self._question.reading.separator)
         parents, entries = _to_numpy(pc.list_parent_indices(lists)), pc.utf8_trim_whitespace(pc.list_flatten(lists))
-        filled = _to_numpy(pc.greater(pc.binary_length(entries), 0))
+        is_filled = _to_numpy(pc.greater(pc.binary_length(entries), 0))
         places = self._of_code[_to_numpy(pc.fill_null(self._lookup(entries), -1))]
         positions = np.zeros(len(column), np.int64)
-        np.maximum.at(positions, parents[filled], places[filled])
-        positions[parents[filled & (places < 0)]] = -1
+        np.maximum.at(positions, parents[is_filled], places[is_filled])
+        positions[parents[is_filled & (places < 0)]] = -1
         return positions
 
     def _apply(
-        self, policy: str, codes: Codes, where: npt.NDArray[np.bool_], tally: Tally, row: Callable[[int], int]
+        self, policy: str, codes: Codes, is_affected: npt.NDArray[np.bool_], tally: Tally, row: Callable[[int], int]
     ) -> None:
-        count = int(np.count_nonzero(where))
+        count = int(np.count_nonzero(is_affected))
         if not count:
             return
         code = self._codes[policy]
         if code is None:
-            name, listed = self._question.name, f"one of its {len(self._question.categories)} categories"
+            name, expected = self._question.name, f"one of its {len(self._question.categories)} categories"
             got = "no answer" if policy == "missing" else "an answer outside them"
-            place = f"row {row(int(np.argmax(where)))}, column {self._question.column!r}"
-            raise invalid(f"question {name!r}", f"{listed} (or a policy for {policy} answers)", Phrase(got), place)
-        codes[where] = code
+            place = f"row {row(int(np.argmax(is_affected)))}, column {self._question.column!r}"
+            raise invalid(f"question {name!r}", f"{expected} (or a policy for {policy} answers)", Phrase(got), place)
+        codes[is_affected] = code
         counts = getattr(tally, policy)
         counts[self._question.name] = counts.get(self._question.name, 0) + count
 
     def _lookup(self, column: Any) -> Any:
-        """An int32 array of positions, null where the answer is no category."""
+        """An int32 array of positions, null where the answer is not a category."""
         if pa.types.is_dictionary(column.type):
             return self._lookup(column.dictionary).take(column.indices)
         if pa.types.is_floating(column.type):
@@ -272,16 +288,19 @@ class JointCoder:
         self._kind = np.min_scalar_type(len(question.categories))
 
     def read(self, batch: Any, tally: Tally, row: Callable[[int], int]) -> tuple[Codes, npt.NDArray[np.bool_] | None]:
-        """As `Coder.read`, for a record batch. A part that is not asked after the answers before it is not read."""
+        """Return positions of joint answers, as `Coder.read` does, for a record batch.
+
+        A part is not read for respondents who are not asked it because of their earlier answers.
+        """
         if self._cells is None:
             return self._coders[0].read(batch.column(self._parts[0].column), tally, row)
         codes: dict[str, npt.NDArray[Any]] = {}
         parts = {part.name: part for part in self._parts}
-        absent = np.zeros(batch.num_rows, dtype=bool)
+        is_missing = np.zeros(batch.num_rows, dtype=bool)
         for part, coder in zip(self._parts, self._coders, strict=True):
             column = batch.column(part.column)
             if not isinstance(part, Part) or not part.asked_if:
-                codes[part.name], empty = coder.read(column, tally, row)
+                codes[part.name], is_empty = coder.read(column, tally, row)
             else:
                 asked_rows = np.arange(batch.num_rows)
                 for name, labels in part.asked_if:
@@ -294,11 +313,11 @@ class JointCoder:
                 part_codes, part_empty = coder.read(column.take(asked_rows), tally, row_asked)
                 codes[part.name] = np.full(batch.num_rows, len(part.categories) - 1, part_codes.dtype)
                 codes[part.name][asked_rows] = part_codes
-                empty = None if part_empty is None else np.isin(np.arange(batch.num_rows), asked_rows[part_empty])
-            absent |= False if empty is None else empty
+                is_empty = None if part_empty is None else np.isin(np.arange(batch.num_rows), asked_rows[part_empty])
+            is_missing |= False if is_empty is None else is_empty
         cells = self._cells[tuple(codes[part.name] for part in self._parts)]
         left_out = any(part.reading.left_out for part in self._parts)
-        return np.where(absent, 0, cells).astype(self._kind), absent if left_out else None
+        return np.where(is_missing, 0, cells).astype(self._kind), is_missing if left_out else None
 
 
 def _truth_spellings(

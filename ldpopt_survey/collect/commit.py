@@ -1,4 +1,4 @@
-"""Finished partitions -> the reports, all at once; nothing is overwritten, and a repeated call recognises them.
+"""Publish finished partitions atomically as one file or folder of reports, and recognize a repeated call.
 
 A file of reports is either there and complete, manifest included, or absent. Just before the reports appear, a note
 next to them is written that identifies them. It stays until the rest of the run's files are gone. A call that is
@@ -27,7 +27,7 @@ from ldpopt_survey.collect.manifest import (
     Manifest,
     folder_content,
     folder_manifest,
-    manifest_beside,
+    read_manifest,
     sidecar,
     with_manifest,
 )
@@ -59,11 +59,11 @@ def write_manifest(
     This is the last file of the folder to be written.
     """
     files = {
-        path.name: Manifest.of(plan, mode, tally.rows, [tally.row_set], digest(path))
+        path.name: Manifest.from_plan(plan, mode, tally.rows, [tally.row_set], digest(path))
         for path, tally in zip(parts, tallies, strict=True)
     }
     row_sets = [tally.row_set for tally in tallies]
-    folder_total = Manifest.of(plan, mode, sum(tally.rows for tally in tallies), row_sets, rounds=rounds)
+    folder_total = Manifest.from_plan(plan, mode, sum(tally.rows for tally in tallies), row_sets, rounds=rounds)
     replace_text(folder / FOLDER, folder_content(folder_total, files))
 
 
@@ -96,7 +96,7 @@ def note_of(output: Path) -> Path:
 
 
 def read_published_tally(output: Path, run_description: dict[str, Any]) -> Tally | None:
-    """The tally of the run that was asked for, if that run made the reports at `output`; else None.
+    """Return the tally of the described run if it wrote the reports at `output`; else None.
 
     run_description : the `description` of the run.
     """
@@ -115,7 +115,7 @@ def refuse_existing(output: Path) -> None:
         raise _path_exists_error(output)
 
 
-def refuse_other_files(output: Path, single: bool, mode: str) -> None:
+def refuse_other_files(output: Path, is_single_file: bool, mode: str) -> None:
     """Raise `InvalidInput` if there is anything at `output` but reports of the same kind, which may be replaced.
 
     Answers, folders with other files in them and dangling links are never replaced, nor reports of people by simulated
@@ -124,15 +124,15 @@ def refuse_other_files(output: Path, single: bool, mode: str) -> None:
     if not os.path.lexists(output):
         return
     expected = "a path that is not taken, or one with reports of an earlier run"
-    if output.is_symlink() or single != output.is_file() or not (single or output.is_dir()):
+    if output.is_symlink() or is_single_file != output.is_file() or not (is_single_file or output.is_dir()):
         raise invalid("reports", expected, Phrase("something else"), str(output))
-    if single:
-        manifest = manifest_beside(output)
+    if is_single_file:
+        manifest = read_manifest(output)
     else:
-        listed = folder_manifest(output) or {}
-        manifest = listed.get(FOLDER)
+        manifests = folder_manifest(output) or {}
+        manifest = manifests.get(FOLDER)
         names = {path.name.removesuffix(SIDECAR) for path in output.iterdir()}
-        if manifest is not None and (others := sorted(names - set(listed))):
+        if manifest is not None and (others := sorted(names - set(manifests))):
             raise invalid("reports", "a folder with nothing but reports", Phrase(others[0]), str(output))
     if manifest is None:
         raise invalid("reports", expected, Phrase("a file without a manifest"), str(output))
@@ -156,37 +156,38 @@ def publish(
     folder: WorkFolder,
     plan: Plan,
     output: Path,
-    single: bool,
+    is_single_file: bool,
     tally: Tally,
     run_description: dict[str, Any],
     force: bool = False,
 ) -> None:
-    """Put the finished partitions together and move them to `output`, which must not exist unless `force`.
+    """Move the finished partitions to `output`, which must not exist unless `force`.
 
-    With `force` the note is written first, so that a call that is repeated after a kill in between knows its own.
+    With `force` the note is written first, so that a call that is repeated after a kill in between recognizes its
+    reports.
     """
     folder.sweep()
     mode, tallies = folder.state["mode"], folder.tallies()
-    if single:
+    if is_single_file:
         source = folder.path / f"reports.{folder.state['kind']}"
-        manifest = Manifest.of(plan, mode, tally.rows, [part.row_set for part in tallies], rounds=tally.rounds)
+        manifest = Manifest.from_plan(plan, mode, tally.rows, [part.row_set for part in tallies], rounds=tally.rounds)
         join(folder.parts, source, manifest)
     else:
         source = folder.path / PARTS
         write_manifest(source, plan, mode, folder.parts, tallies, tally.rounds)
     if force:
-        refuse_other_files(output, single, mode)
+        refuse_other_files(output, is_single_file, mode)
     else:
         refuse_existing(output)
-    if single and output.suffix == ".csv":
+    if is_single_file and output.suffix == ".csv":
         _publish_sidecar(folder, replace(manifest, sha256=digest(source)), sidecar(output), force)
     note = {"asked": run_description, "tally": asdict(tally), "files": _digests(source)}
     create_private(folder.path / NOTE, strict.json_text(note).encode(), force=True)
     os.replace(folder.path / NOTE, note_of(output))
     try:
-        if single and force:
+        if is_single_file and force:
             os.replace(source, output)
-        elif single:
+        elif is_single_file:
             move_to_new(source, output)
         else:
             # A rename replaces neither a file nor a folder with contents, so nothing is lost if the name was taken
@@ -202,7 +203,7 @@ def publish(
 
 
 def _publish_sidecar(folder: WorkFolder, manifest: Manifest, path: Path, force: bool) -> None:
-    """Put the manifest where it belongs beside the reports.
+    """Put the manifest next to the reports.
 
     An earlier attempt may have left it there, with the same bytes.
     """

@@ -1,6 +1,6 @@
-"""Raw answers -> what the file of reports would tell of them beside the drawn reports, before any report is drawn.
+"""Find disclosures in the file of reports, other than the drawn reports, before any report is drawn.
 
-Three things stand in reports as they are: the carried columns, which reports are empty, and the order of the rows. They
+Three things are in reports unchanged: the carried columns, which reports are empty, and the order of the rows. They
 are searched for answers, and the carried columns for people. Ids, which others may hold, are searched for answers too.
 """
 
@@ -27,25 +27,25 @@ from ldpopt_survey.plan.propose import NO_ANSWER, Proposal
 from ldpopt_survey.plan.spec import ORDER, PERSON, QuestionSpec, Revealed, SurveySpec
 
 DISCLOSURE_ERROR_REDUCTION = 0.5
-"""What spares this share of the wrong guesses at an answer tells the answer."""
+"""A column discloses an answer if using it removes at least this fraction of wrong guesses."""
 
 GROUP_ERROR_REDUCTION = 0.8
-"""A value that spares this share among the people who have it tells their answer."""
+"""A value discloses the answer of the people who have it if it removes this fraction of the wrong guesses at theirs."""
 
 MAX_EXCLUDED_FREQUENCY_RATIO = 0.05
-"""An answer that comes less than so often as it would by chance is ruled out."""
+"""An answer is ruled out if its frequency is below this fraction of its frequency by chance."""
 
 MAX_CHANCE_PROBABILITY = 1e-6
-"""What is rarer than this by chance is no chance."""
+"""Significance level: smaller p-values count as disclosure."""
 
 ORDER_BLOCK_ROWS = (8, 40)
-"""So many neighbours in an order are taken together."""
+"""Sizes of the blocks of neighbors in an order that are compared, in rows."""
 
 MIN_UNIQUE_FRACTION = 0.5
-"""A column in which this share of people are the only ones with their value singles people out."""
+"""A column identifies individuals if this fraction of people are the only ones with their value."""
 
 MAX_SAMPLED_ROWS = 1 << 18
-"""So many rows, in stretches that are spread over the files, are looked at."""
+"""The number of rows that are searched, in stretches that are spread over the files."""
 
 Codes = npt.NDArray[np.int64]
 AnswerSource = QuestionSpec | Part | PlannedQuestion
@@ -53,33 +53,41 @@ AnswerSource = QuestionSpec | Part | PlannedQuestion
 
 @dataclass(frozen=True)
 class Leak:
-    """A disclosure of an answer, or of a person: the question's name or `PERSON`, and the names of what tells it.
+    """A disclosure risk: the question (or `PERSON`) that is disclosed, and the columns or orders that disclose it.
 
-    Neither it nor its message holds a value or a count of the file.
+    - `subject` : the name of the question, or `PERSON`.
+    - `sources` : the names of the columns, of `ORDER`, or of the questions whose reports are empty.
+    - `blank` : True if the sources disclose it by their empty reports.
+
+    Neither the risk nor its message holds a value or a count of the file.
     """
 
-    what: str
-    by: tuple[str, ...]
+    subject: str
+    sources: tuple[str, ...]
     blank: bool = False
 
     def __str__(self) -> str:
-        names, together = " and ".join(map(repr, self.by)), len(self.by) > 1
-        if self.what == PERSON:
-            return f"{names}, which {'single' if together else 'singles'} people out: round it, or leave it out"
-        if self.by == (ORDER,):
-            return f"rows in an order that tells the answer to {self.what!r}: shuffle them"
+        names, is_plural = " and ".join(map(repr, self.sources)), len(self.sources) > 1
+        if self.subject == PERSON:
+            return f"{names}, which {'identify' if is_plural else 'identifies'} individuals: round it, or leave it out"
+        if self.sources == (ORDER,):
+            return f"rows in an order that discloses the answer to {self.subject!r}: shuffle them"
         if self.blank:
-            return f"empty reports of {names} that tell the answer to {self.what!r}: say asked_if, or hide who answered"
-        tell = "tell" if together else "tells"
-        return f"{names}, which {tell} the answer to {self.what!r}: leave it out, or draw other ids"
+            return (
+                f"empty reports of {names} that disclose the answer to {self.subject!r}: set asked_if, or hide who "
+                "answered"
+            )
+        verb = "disclose" if is_plural else "discloses"
+        return f"{names}, which {verb} the answer to {self.subject!r}: leave it out, or draw other ids"
 
 
 @dataclass
 class SampledAnswers:
-    """Rows that are looked at: for each question the codes of its answers and who did not answer; other columns coded.
+    """The coded rows that are searched for disclosures.
 
-    codes : for each question, positions from 0; one above the categories stands for an unlisted answer.
-    blanks : for each question, where there is no answer. columns : carried columns and ids, as ranks of their values.
+    - `codes` : for each question, positions from 0; the position after the categories stands for an unlisted answer.
+    - `blanks` : for each question, a mask of the missing answers.
+    - `columns` : carried columns and ids, as ranks of their values.
     """
 
     codes: dict[str, Codes] = field(default_factory=dict)
@@ -87,16 +95,16 @@ class SampledAnswers:
     columns: dict[str, Codes] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, questions: Iterable[AnswerSource], columns: Iterable[str], table: Any) -> SampledAnswers:
+    def from_table(cls, questions: Iterable[AnswerSource], columns: Iterable[str], table: Any) -> SampledAnswers:
         """Collect the answers and columns of the sampled rows of a pyarrow table."""
-        sight = cls()
+        sample = cls()
         for question in questions:
-            codes, absent = Coder(question).positions(table.column(question.column).combine_chunks())
-            sight.codes[question.name] = np.where(codes < 0, len(question.categories), codes).astype(np.int64)
-            sight.blanks[question.name] = np.zeros(table.num_rows, bool) if absent is None else absent
+            codes, is_blank = Coder(question).positions(table.column(question.column).combine_chunks())
+            sample.codes[question.name] = np.where(codes < 0, len(question.categories), codes).astype(np.int64)
+            sample.blanks[question.name] = np.zeros(table.num_rows, bool) if is_blank is None else is_blank
         for name in columns:
-            sight.columns[name] = _ranks(table.column(name).combine_chunks())
-        return sight
+            sample.columns[name] = _ranks(table.column(name).combine_chunks())
+        return sample
 
 
 def _ranks(column: Any) -> Codes:
@@ -172,53 +180,55 @@ def order_discloses(ranks: Codes, answers: Codes) -> bool:
 
 
 def find_leaks(survey: Plan | SurveySpec, table: Any) -> list[Leak]:
-    """List all leaks of raw answers.
+    """List all disclosure risks of raw answers.
 
     table : a pyarrow table with the survey's columns, in the order of the file.
     """
     questions = [part for question in survey.questions for part in getattr(question, "answers", (question,))]
     questions = list({part.name: part for part in questions}.values())
     ids = () if survey.respondent is None else (survey.respondent,)
-    sight = SampledAnswers.of(questions, (*survey.carry, *ids), table)
-    return list(_list_leaks(questions, survey.carry, ids, sight))
+    sample = SampledAnswers.from_table(questions, (*survey.carry, *ids), table)
+    return list(_list_leaks(questions, survey.carry, ids, sample))
 
 
 def _list_leaks(
-    questions: Sequence[AnswerSource], carry: Sequence[str], ids: Sequence[str], sight: SampledAnswers
+    questions: Sequence[AnswerSource], carry: Sequence[str], ids: Sequence[str], sample: SampledAnswers
 ) -> Iterator[Leak]:
-    empty = [part.name for part in questions if part.reading.left_out and sight.blanks[part.name].any()]
-    carried = [sight.columns[name] for name in carry]
+    questions_with_blanks = [
+        part.name for part in questions if part.reading.left_out and sample.blanks[part.name].any()
+    ]
+    carried = [sample.columns[name] for name in carry]
     for question in questions:
-        name, codes, blank = question.name, sight.codes[question.name], sight.blanks[question.name]
-        is_relevant = ~blank if question.reading.left_out else np.ones(len(codes), bool)
-        codes = np.where(blank, len(question.categories) + 1, codes)[is_relevant]
+        name, codes, is_blank = question.name, sample.codes[question.name], sample.blanks[question.name]
+        is_relevant = ~is_blank if question.reading.left_out else np.ones(len(codes), bool)
+        codes = np.where(is_blank, len(question.categories) + 1, codes)[is_relevant]
         has_single_source = False
         for column in carry:
-            if discloses(sight.columns[column][is_relevant], codes) or order_discloses(
-                sight.columns[column][is_relevant], codes
+            if discloses(sample.columns[column][is_relevant], codes) or order_discloses(
+                sample.columns[column][is_relevant], codes
             ):
                 has_single_source = True
                 yield Leak(name, (column,))
         for column in ids:
-            _, first = np.unique(sight.columns[column][is_relevant], return_index=True)  # in the order of the ids
-            if order_discloses(np.arange(len(first)), codes[first]):
+            _, first_rows = np.unique(sample.columns[column][is_relevant], return_index=True)  # in the order of the ids
+            if order_discloses(np.arange(len(first_rows)), codes[first_rows]):
                 yield Leak(name, (column,))
         if len(carry) > 1 and not has_single_source and discloses(_groups(carried)[is_relevant], codes):
             yield Leak(name, tuple(carry))
-        others = [other for other in empty if other != name]
+        other_questions = [other for other in questions_with_blanks if other != name]
         has_single_source = False
-        for other in others:
-            if discloses(sight.blanks[other][is_relevant].astype(np.int64), codes, excludes=True):
+        for other in other_questions:
+            if discloses(sample.blanks[other][is_relevant].astype(np.int64), codes, excludes=True):
                 has_single_source = True
                 yield Leak(name, (other,), True)
-        if len(others) > 1 and not has_single_source:
-            together = _groups([sight.blanks[other].astype(np.int64) for other in others])
-            if discloses(together[is_relevant], codes, excludes=True):
-                yield Leak(name, tuple(others), True)
+        if len(other_questions) > 1 and not has_single_source:
+            joint_groups = _groups([sample.blanks[other].astype(np.int64) for other in other_questions])
+            if discloses(joint_groups[is_relevant], codes, excludes=True):
+                yield Leak(name, tuple(other_questions), True)
         if order_discloses(np.arange(len(codes)), codes):
             yield Leak(name, (ORDER,))
     identifying_columns: list[tuple[str, ...]] = [
-        (name,) for name in carry if identifies_individuals(sight.columns[name])
+        (name,) for name in carry if identifies_individuals(sample.columns[name])
     ]
     if len(carry) > 1 and not identifying_columns and identifies_individuals(_groups(carried)):
         identifying_columns = [tuple(carry)]
@@ -233,52 +243,58 @@ def identifies_individuals(values: Codes) -> bool:
 
 
 def find_routes(questions: Sequence[AnswerSource], table: Any) -> dict[str, tuple[str, tuple[Label, ...]]]:
-    """For each question that only some answers to another lead to: that question's name, and these answers.
+    """Find the questions that only some answers to another question lead to.
 
-    A question follows an answer if at least half of those who gave it answered, and it does not if next to none did
-    (`MAX_EXCLUDED_FREQUENCY_RATIO`); each answer must do one or the other, and both must occur, in a file of at least
-    twenty rows.
+    An answer to the other question leads to this one if at least half of those who gave it answered this one. It skips
+    this
+    one if next to nobody did (`MAX_EXCLUDED_FREQUENCY_RATIO`). Each answer must do one or the other, both must occur,
+    and
+    the file must have at least twenty rows.
+
+    Returns, by the name of the question, the other question's name and the answers that lead to it.
     """
-    sight, routes = SampledAnswers.of(questions, (), table), dict[str, tuple[str, tuple[Label, ...]]]()
+    sample, routes = SampledAnswers.from_table(questions, (), table), dict[str, tuple[str, tuple[Label, ...]]]()
     for question in questions:
-        blank = sight.blanks[question.name]
-        if len(blank) < 20 or not blank.any():
+        is_blank = sample.blanks[question.name]
+        if len(is_blank) < 20 or not is_blank.any():
             continue
         for other in questions:
             if other is question or question.name in routes:
                 continue
-            codes = np.where(sight.blanks[other.name], len(other.categories), sight.codes[other.name])
-            size = np.bincount(codes, minlength=len(other.categories) + 2)
-            answered = np.bincount(codes[~blank], minlength=len(size))
-            occurs, is_asked = size > 0, answered >= size / 2
-            is_clear_cut = (is_asked | (answered <= MAX_EXCLUDED_FREQUENCY_RATIO * size))[occurs].all()
+            codes = np.where(sample.blanks[other.name], len(other.categories), sample.codes[other.name])
+            answer_counts = np.bincount(codes, minlength=len(other.categories) + 2)
+            respondent_counts = np.bincount(codes[~is_blank], minlength=len(answer_counts))
+            occurs, is_asked = answer_counts > 0, respondent_counts >= answer_counts / 2
+            is_clear_cut = (is_asked | (respondent_counts <= MAX_EXCLUDED_FREQUENCY_RATIO * answer_counts))[
+                occurs
+            ].all()
             is_leading = (is_asked & occurs)[: len(other.categories)]
             has_skipping_answer = (occurs & ~is_asked)[: len(other.categories)].any()
             skips_nonresponse = not (is_asked & occurs)[len(other.categories) :].any()
             if is_clear_cut and has_skipping_answer and skips_nonresponse and is_leading.any():
                 labels = tuple(label for label, leads in zip(other.categories, is_leading, strict=True) if leads)
-                if discloses(blank.astype(np.int64), codes, excludes=True):
+                if discloses(is_blank.astype(np.int64), codes, excludes=True):
                     routes[question.name] = (other.name, labels)
     return routes
 
 
-def routed(proposal: Proposal, table: Any) -> Proposal:
-    """The proposal with `asked_if` for the questions that only some answers to another lead to, after that one.
+def add_routes(proposal: Proposal, table: Any) -> Proposal:
+    """Add `asked_if` to questions that only some answers to another question lead to.
 
-    Who was asked is then not seen. Of those who were asked, who did not answer is a category of its own.
+    The reports then hide who was asked. For those who were asked, a missing answer is a category of its own.
     """
     questions = {proposed.spec.name: proposed for proposed in proposal.questions}
     single = [proposed.spec for proposed in proposal.questions if proposed.spec.answers == (proposed.spec,)]
     routes = find_routes(single, table)
     if not routes:
         return proposal
-    sight = SampledAnswers.of(single, (), table)
+    sample = SampledAnswers.from_table(single, (), table)
     for name, (other, labels) in routes.items():
         spec, leading = questions[name].spec, questions[other].spec
         is_asked = np.isin(
-            sight.codes[other], [code for code, label in enumerate(leading.categories) if label in labels]
+            sample.codes[other], [code for code, label in enumerate(leading.categories) if label in labels]
         )
-        has_missing = (is_asked & sight.blanks[name]).any()
+        has_missing = (is_asked & sample.blanks[name]).any()
         answers = spec.categories[:-1] if spec.reading.own_category else spec.categories
         no_answer_label = NO_ANSWER if NO_ANSWER not in answers else f"{NO_ANSWER} at all"
         routed_spec = replace(
@@ -303,13 +319,13 @@ def routed(proposal: Proposal, table: Any) -> Proposal:
     return replace(proposal, questions=tuple(questions[name] for name in order))
 
 
-def sampled_rows(parts: Sequence[Partition], columns: Sequence[str], rows: int = MAX_SAMPLED_ROWS) -> Any:
-    """Stretches of rows of evenly spread partitions, as a pyarrow table; all rows where they are few."""
+def sample_rows(parts: Sequence[Partition], columns: Sequence[str], rows: int = MAX_SAMPLED_ROWS) -> Any:
+    """Read stretches of evenly spread partitions as a pyarrow table; all rows if they are few."""
     is_small = sum(part.rows for part in parts) <= rows
-    spread = range(len(parts)) if is_small else np.unique(np.linspace(0, len(parts) - 1, 8).round().astype(int))
+    part_numbers = range(len(parts)) if is_small else np.unique(np.linspace(0, len(parts) - 1, 8).round().astype(int))
     stretches: list[Any] = []
-    for number in spread:
-        rows_left = rows if is_small else rows // len(spread)
+    for number in part_numbers:
+        rows_left = rows if is_small else rows // len(part_numbers)
         for batch in batches(parts[number], columns):
             stretches.append(batch.slice(0, rows_left))
             rows_left -= stretches[-1].num_rows
@@ -318,26 +334,26 @@ def sampled_rows(parts: Sequence[Partition], columns: Sequence[str], rows: int =
     return pa.concat_tables([pa.Table.from_batches([stretch]) for stretch in stretches], promote_options="permissive")
 
 
-def unaccepted(leaks: Iterable[Leak], revealed: Revealed) -> list[Leak]:
-    """List the leaks that are not accepted by name."""
-    accepted = {subject: {str(source) for source in by} for subject, by in revealed}
-    return [leak for leak in leaks if not set(leak.by) <= accepted.get(leak.what, set())]
+def list_unaccepted_leaks(leaks: Iterable[Leak], revealed: Revealed) -> list[Leak]:
+    """List the disclosure risks that the survey does not accept by name."""
+    accepted_sources = {subject: {str(source) for source in by} for subject, by in revealed}
+    return [leak for leak in leaks if not set(leak.sources) <= accepted_sources.get(leak.subject, set())]
 
 
 def refuse_leaks(leaks: Iterable[Leak], revealed: Revealed) -> None:
-    """`InvalidInput` that names all leaks which a survey does not accept by name, and no value or count."""
-    if not (leaks := unaccepted(leaks, revealed)):
+    """Raise `InvalidInput` that names all risks, without values, that a survey does not accept."""
+    if not (leaks := list_unaccepted_leaks(leaks, revealed)):
         return
     accepted = {subject: list(map(str, by)) for subject, by in revealed}
     for leak in leaks:
-        accepted_sources = accepted.setdefault(leak.what, [])
-        accepted_sources += [name for name in leak.by if name not in accepted_sources]
+        accepted_sources = accepted.setdefault(leak.subject, [])
+        accepted_sources += [name for name in leak.sources if name not in accepted_sources]
     pairs = (f"{_quoted(subject)} = [{', '.join(map(_quoted, by))}]" for subject, by in accepted.items())
     option = " ".join(f"--accept {subject}={','.join(by)}" for subject, by in accepted.items())
     remainder = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
     raise InvalidInput(
-        f"answers: expected that nothing beside the drawn reports tells an answer, got {leaks[0]}{remainder}. To "
-        f"publish it all the same and to say so in the consent form: {option} of `survey new`, or "
+        f"answers: expected that nothing but the drawn reports discloses an answer, got {leaks[0]}{remainder}. To "
+        f"publish it anyway, and to state this in the consent form: {option} of `survey new`, or "
         f"revealed = {{ {', '.join(pairs)} }} under [survey], and plan again"
     )
 

@@ -1,8 +1,7 @@
-"""Raw answers -> keyed marks of them -> the ledger of a survey, which tells what was reported already, and of whom.
+"""The ledger of a survey: by keyed marks it records whose answers were reported already, and the rounds.
 
-A second fresh report of the same answers spends their epsilon again. The ledger lies next to the plans, has a key of
-its own and holds no answer: with the key a guess at a whole stretch of rows can be checked, and whether an id took
-part.
+A second fresh report of the same answers spends their epsilon again. The ledger lies next to the plans, has its own
+key and holds no answer. With the key one can test a guess at a whole stretch of rows, and whether an id took part.
 """
 
 from __future__ import annotations
@@ -72,9 +71,9 @@ def _rows(batch: Any, columns: Sequence[str], secret: bytes) -> Numbers:
         column = batch.column(name)
         column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         texts = values_hidden(f"column {name!r}", pc.cast, column.dictionary, pa.large_string())
-        different = texts.cast(pa.large_binary()).to_pylist()
-        marks = _marks([*different, None], name, secret)
-        places = np.asarray(pc.fill_null(column.indices, len(different)).to_numpy(zero_copy_only=False), np.int64)
+        distinct_values = texts.cast(pa.large_binary()).to_pylist()
+        marks = _marks([*distinct_values, None], name, secret)
+        places = np.asarray(pc.fill_null(column.indices, len(distinct_values)).to_numpy(zero_copy_only=False), np.int64)
         mixed = _mix(mixed ^ marks[places] if place == 0 else _mix(mixed) + marks[places])
     return mixed
 
@@ -109,16 +108,18 @@ def _stretches(rows: Numbers, length: int) -> Numbers:
         span *= 2
     order = np.argsort(spans, kind="stable")
     is_repeated = (spans[order][1:] == spans[order][:-1]) & (np.diff(order) < length)
-    periodic = np.isin(spans, spans[order][1:][is_repeated])
-    return spans[~periodic]
+    is_periodic = np.isin(spans, spans[order][1:][is_repeated])
+    return spans[~is_periodic]
 
 
 @dataclass(frozen=True)
 class Marks:
     """Keyed marks of some rows of answers.
 
-    rows : how many there are. content : of all rows in any order; empty if others might have the same by chance.
-    orders : of all rows of a batch in their order. stretches : the smallest marks of stretches of rows, rising.
+    - `rows` : the number of rows.
+    - `content` : the mark of all rows in any order; empty if others might have the same by chance.
+    - `orders` : for each batch, the mark of all its rows in their order.
+    - `stretches` : the smallest marks of stretches of rows, increasing.
     """
 
     rows: int = key(whole, default=0)
@@ -136,12 +137,12 @@ class Marks:
         return Marks(self.rows + other.rows, content, (*self.orders, *other.orders), smallest)
 
     @property
-    def repeats(self) -> bool:
-        """Whether some of the rows come twice, in one order."""
+    def has_repeated_rows(self) -> bool:
+        """True if some of the rows come twice, in one order."""
         repeat_count = len(self.stretches) - len(set(self.stretches))
         return repeat_count >= MIN_COMMON_STRETCHES or len(set(self.orders)) < len(self.orders)
 
-    def same(self, other: Marks) -> bool:
+    def overlaps(self, other: Marks) -> bool:
         """Return True if both marks share rows of the same people."""
         is_same_content = bool(self.content) and (self.rows, self.content) == (other.rows, other.content)
         common_count = len(set(self.stretches) & set(other.stretches))
@@ -155,22 +156,24 @@ def _entropy(counts: npt.NDArray[Any]) -> float:
 
 
 class RowMarker:
-    """Marks batches of rows as they pass, under a key: all columns together, and in their order each of `answers`."""
+    """Marks batches of rows under a key: all columns together, and each column of `answers` in its order."""
 
     def __init__(self, columns: Sequence[str], answers: Sequence[str], secret: bytes) -> None:
         self._columns, self._secret, self._orders = columns, secret, list[str]()
-        self._answers = [name for name in answers if [name] != list(columns)]  # of which each row has a mark already
+        self._answers = [
+            name for name in answers if [name] != list(columns)
+        ]  # the only column is marked as a whole row
         self._count = self._sum = self._different = 0
         self._stretches = np.empty(0, np.uint64)
 
-    def passing(self, batches: Iterable[Any], first_row: int = 1, dropped: Rows = NO_ROWS) -> Iterator[Any]:
-        """The record batches, each after its rows were marked but for those that are dropped."""
+    def mark_batches(self, batches: Iterable[Any], first_row: int = 1, dropped_rows: Rows = NO_ROWS) -> Iterator[Any]:
+        """Yield the record batches, each after its rows were marked, except the dropped rows."""
         for batch in batches:
-            retained_rows, _ = drop_rows(batch, first_row, dropped)
+            retained_rows, _ = drop_rows(batch, first_row, dropped_rows)
             self._add(_rows(retained_rows, self._columns, self._secret))
             for name in self._answers:
                 rows = _rows(retained_rows, [name], self._secret)
-                self._in_order(rows, _entropy(np.unique(rows, return_counts=True)[1]))
+                self._mark_stretches(rows, _entropy(np.unique(rows, return_counts=True)[1]))
             yield batch
             first_row += batch.num_rows
 
@@ -181,10 +184,10 @@ class RowMarker:
         self._sum = (self._sum + sum(map(int, rows.tolist()))) % (1 << 64)
         if n * entropy >= MIN_CONTENT_BITS:
             self._orders.append(hashlib.blake2b(rows.tobytes(), key=self._secret, digest_size=8).hexdigest())
-        self._in_order(rows, entropy)
+        self._mark_stretches(rows, entropy)
 
-    def _in_order(self, rows: Numbers, entropy: float) -> None:
-        """Mark stretches of rows, of which each holds so many bits."""
+    def _mark_stretches(self, rows: Numbers, entropy: float) -> None:
+        """Mark stretches of rows. A row holds `entropy` bits."""
         length = 1 << max(3, int(np.ceil(np.log2(STRETCH_BITS / max(entropy, 1e-3)))))
         for span in (length, 2 * length):
             if len(rows) >= span + 2 * MIN_COMMON_STRETCHES:
@@ -214,15 +217,16 @@ def _load_packed_marks(value: Any, name: str) -> bytes:
 class Entry:
     """A run in the ledger: its plan's survey, round and checksum, the source of its words, and its marks.
 
-    rounds : how many rounds respondents were told of, if that was declared.
-    claims : (epsilon, eta) promised of one round. packed : the marks of those who have ids, eight bytes each.
+    - `rounds` : the number of rounds that the consent form declares; None if it declares none.
+    - `claims` : (epsilon, eta), the guarantee of one round.
+    - `packed` : the marks of the respondents with ids, eight bytes each.
     """
 
     survey: str = key(text)
     round: int = key(whole)
     plan: str = key(text)
     words: str = key(text)
-    marks: Marks = key(load=lambda data, what: load(Marks, data, what), dump=dump)
+    marks: Marks = key(load=lambda data, name: load(Marks, data, name), dump=dump)
     rounds: int | None = key(whole, default=None, omit=True)
     claims: tuple[float, ...] = key(listed(number), default=(), omit=True)
     packed: bytes = key(
@@ -230,16 +234,16 @@ class Entry:
         name="people",
         omit=True,
         load=_load_packed_marks,
-        dump=lambda some: base64.b64encode(some).decode(),
+        dump=lambda packed: base64.b64encode(packed).decode(),
     )
 
     def __post_init__(self) -> None:
         check(self, "ledger")
         if self.packed and len(self.claims) != 2:
-            raise invalid("ledger", "the epsilon and the eta that people were promised", Phrase("none"))
+            raise InvalidInput("ledger: a run must record the epsilon and the eta that its consent form states")
 
     @classmethod
-    def of(cls, plan: Plan, words: str, marks: Marks, people: Numbers | None) -> Entry:
+    def from_plan(cls, plan: Plan, words: str, marks: Marks, people: Numbers | None) -> Entry:
         """Return the entry of a run under `plan`."""
         ids: dict[str, Any] = {}
         if people is not None:
@@ -249,13 +253,13 @@ class Entry:
 
     @property
     def run(self) -> Run:
-        """The part that counts for its respondents, of whom there are none if they have no ids."""
+        """The run as its respondents count it; it has no respondents if they have no ids."""
         claims = self.claims or (0.0, 0.0)
         return Run(self.words, self.round, self.rounds, (claims[0], claims[1]), np.frombuffer(self.packed, "<u8"))
 
 
 class Ledger:
-    """The ledger at a path, which is made when the first run is entered."""
+    """The ledger at a path. The first run creates the file."""
 
     def __init__(self, path: Path) -> None:
         if path.is_dir() or not path.name:
@@ -273,7 +277,7 @@ class Ledger:
         try:
             secret = bytes.fromhex(data["key"])
         except (KeyError, TypeError, ValueError):
-            raise invalid("ledger", "its key", Phrase("none"), str(self.path)) from None
+            raise InvalidInput(f"{self.path}: the ledger has no valid key") from None
         runs = data.get("runs")
         if not isinstance(runs, list) or len(secret) != 32:
             raise invalid("ledger", "a list of runs and a key", Phrase(kind(runs)), str(self.path))
@@ -284,11 +288,11 @@ class Ledger:
         return any(run.survey == survey for run in (self._content() or (b"", []))[1])
 
     def runs(self, survey: str) -> list[Run]:
-        """Return the runs of a survey in their order; none if there is no ledger."""
+        """Return the runs of a survey in their order, or an empty list without a ledger."""
         return [entry.run for entry in (self._content() or (b"", []))[1] if entry.survey == survey]
 
     def secret(self) -> bytes:
-        """Return the key of the ledger, which is created if there is no ledger."""
+        """Return the key of the ledger, and create the ledger if it is missing."""
         if (content := self._content()) is None:
             with suppress(FileExistsError):
                 self._write(SecretKey.fresh().derive(b"ldpopt ledger"), [], new=True)
@@ -300,14 +304,17 @@ class Ledger:
         content = {"format": FORMAT, "version": VERSION, "key": secret.hex(), "runs": [dump(run) for run in runs]}
         create_private(self.path, strict.json_text(content).encode(), force=not new)
 
-    def standing(self, plan: Plan, words: str, people: Numbers, alike: bool) -> Standing:
-        """Whom of these respondents, by their marks, a run may report; the arguments are those of `enter`."""
-        runs = (self._content() or (b"", []))[1]
-        return self._standing(Entry.of(plan, words, Marks(), people), runs, alike)
+    def standing(self, plan: Plan, words: str, people: Numbers, different_people: bool) -> Standing:
+        """Return which of these respondents, given by their marks, a run may report.
 
-    def _standing(self, entry: Entry, runs: Sequence[Entry], alike: bool) -> Standing:
+        The parameters are those of `enter`.
+        """
+        runs = (self._content() or (b"", []))[1]
+        return self._standing(Entry.from_plan(plan, words, Marks(), people), runs, different_people)
+
+    def _standing(self, entry: Entry, runs: Sequence[Entry], different_people: bool) -> Standing:
         survey_runs = [run for run in runs if run.survey == entry.survey]
-        if entry.rounds and entry.round > 1 and not (survey_runs or alike):
+        if entry.rounds and entry.round > 1 and not (survey_runs or different_people):
             expected = f"a ledger of the rounds of {entry.survey!r} before round {entry.round}"
             raise invalid(
                 "ledger", f"{expected} (or --alike, alike=True, if nobody took part in them)", None, str(self.path)
@@ -315,33 +322,40 @@ class Ledger:
         return assess_standing(entry.run, [run.run for run in survey_runs])
 
     def enter(
-        self, plan: Plan, words: str, marks: Marks, alike: bool, people: Numbers | None = None
+        self, plan: Plan, words: str, marks: Marks, different_people: bool, people: Numbers | None = None
     ) -> tuple[int, Standing | None]:
-        """Enter a run before its reports appear: (in how many other rounds the same answers were reported, standing).
+        """Record a run before its reports appear, and count the other rounds of the same answers.
 
-        words : the source of the words, a key or a run. The same words repeat the same reports and spend nothing.
-        alike : whether the same answers are those of other people. people : marks of all respondents, if they have ids.
-        `InvalidInput` for answers that were reported in this round with other words; for people whom the run may not
-        report, by their ids; and without ids for a round beyond those that respondents were told of.
+        - `words` : the source of the words, a key or a run. The same words repeat the same reports and spend nothing.
+        - `different_people` : True if equal answers are those of other people.
+        - `people` : the marks of all respondents; None if they have no ids.
+
+        Returns the number of other rounds with reports of the same answers, and the standing of `people`.
+
+        Raises `InvalidInput` for answers that were reported in this round with other words. With ids, it also does for
+        people
+        whom the run may not report. Without ids, it does for a round beyond those that respondents were told of.
         """
         with hold_lock(self.path.with_name(f".{self.path.name}.lock"), "ledger", "no other run that writes it"):
             secret = self.secret()
             runs = (self._content() or (secret, []))[1]
-            entry = Entry.of(plan, words, marks, people)
+            entry = Entry.from_plan(plan, words, marks, people)
             declared_rounds = min(
                 (run.rounds for run in runs if run.rounds and run.survey == plan.name), default=plan.round
             )
             if people is not None:
-                verdict = self._standing(entry, runs, alike)
-                verdict.refuse(plan, self.path)
-            elif plan.round > declared_rounds and not alike:
+                standing = self._standing(entry, runs, different_people)
+                standing.refuse(plan, self.path)
+            elif plan.round > declared_rounds and not different_people:
                 raise InvalidInput(
                     f"round: expected at most {declared_rounds}, of which respondents of {plan.name!r} were told "
                     f"before, got {plan.round}. Ask for consent anew, "
                     f"as a survey of another name (or --alike, alike=True, for "
                     f"other people's answers), at {self.path}"
                 )
-            same_answer_runs = [run for run in runs if run.words != words and not alike and run.marks.same(marks)]
+            same_answer_runs = [
+                run for run in runs if run.words != words and not different_people and run.marks.overlaps(marks)
+            ]
             if any(run.round == plan.round for run in same_answer_runs):
                 raise InvalidInput(
                     f"answers: expected ones of which no reports were drawn in round {plan.round} before, got the same "
@@ -351,13 +365,15 @@ class Ledger:
                 )
             if entry not in runs:
                 self._write(secret, [*runs, entry])
-        return len({run.round for run in same_answer_runs}), None if people is None else verdict
+        return len({run.round for run in same_answer_runs}), None if people is None else standing
 
 
 def ledger_of(plan: Path, survey: Plan | SurveySpec | None = None) -> Path:
-    """Where the ledger of a plan's file lies: beside it, or where another plan of the survey in its folder has it.
+    """Return the path of a plan's ledger: next to its file, or that of another plan.
 
-    `InvalidInput` if several ledgers of the folder have rounds of the survey.
+    Another plan of the survey in the same folder may have the ledger.
+
+    Raises `InvalidInput` if several ledgers of the folder have rounds of the survey.
     """
     default_path = plan.with_name(plan.name + ENDING)
     if survey is None or survey.respondent is None:

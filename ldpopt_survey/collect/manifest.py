@@ -1,8 +1,8 @@
-"""Reports -> their manifest: a record of their plan, of whether they are simulated, and of which rows they hold.
+"""Manifests of reports: a record of their plan, of their rows, and of whether they are simulated.
 
 A set of rows has a fingerprint, the same in any order: the sum, modulo 2**128, of one pseudorandom number for each row.
 The number comes from the respondent, the plan and the survey key; if rows have no respondents, one number for each
-partition comes from the key of the run. Without the key a fingerprint says nothing about the rows.
+partition comes from the key of the run. Without the key a fingerprint reveals nothing about the rows.
 
 Before reports are counted, `admit` checks that they belong to the plan, are complete, unchanged and given once, and
 that either all of them are simulated or none.
@@ -35,7 +35,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def is_hex(value: object, digits: int = 32) -> bool:
-    """Whether `value` is a text of `digits` hexadecimal digits: 32 for a fingerprint, 64 for a SHA-256."""
+    """Return True if `value` is hexadecimal text: 32 digits of a fingerprint, 64 of a SHA-256."""
     return isinstance(value, str) and len(value) == digits and set(value) <= _HEX
 
 
@@ -53,7 +53,7 @@ def _checksum(value: object, name: str) -> str:
 
 
 def add_fingerprints(parts: Iterable[str]) -> str:
-    """The fingerprint of the union of disjoint sets.
+    """Compute the fingerprint of the union of disjoint sets.
 
     >>> add_fingerprints(["0" * 31 + "1", "f" * 32])
     '00000000000000000000000000000000'
@@ -62,17 +62,17 @@ def add_fingerprints(parts: Iterable[str]) -> str:
 
 
 def fingerprint_rows(numbers: npt.NDArray[np.uint64]) -> str:
-    """The fingerprint of rows from their numbers, as little-endian words, shape (n, 2).
+    """Compute the fingerprint of rows from their numbers, little-endian words, shape (n, 2).
 
     >>> fingerprint_rows(np.array([[2**64 - 1, 0], [2, 7]], np.uint64))
     '00000000000000080000000000000001'
     """
-    summed = 0
+    total = 0
     for place in range(2):
         words = numbers[:, place]
         low, high = int((words & np.uint64(0xFFFFFFFF)).sum()), int((words >> np.uint64(32)).sum())
-        summed += (low + (high << 32)) << (64 * place)
-    return f"{summed % (1 << 128):032x}"
+        total += (low + (high << 32)) << (64 * place)
+    return f"{total % (1 << 128):032x}"
 
 
 SIMULATED = "simulated"
@@ -88,14 +88,19 @@ SIDECAR = ".manifest.json"  # after the name of a CSV file
 class Manifest:
     """The record that accompanies a file of reports, or all files of a folder together.
 
-    survey, round, plan, questions : name, round, checksum and question names of the plan. simulation : whether the
-        answers were simulated, so that nobody was asked.
-    rows : number of reports. parts : for each partition the fingerprint of its set of rows, 32 hexadecimal digits. The
-        same rows (of one run, or of the same respondents under one key and plan) have the same fingerprint, in whatever
-        file or order they are kept. Without the key a fingerprint says nothing about the rows. The fingerprints of
-        parts add up to the fingerprint of all rows.
-    sha256 : SHA-256 of the file's bytes; empty if the manifest is inside the file.
-    rounds : if a ledger knew respondents' ids, how many of them had then answered one round of the survey, two, ...
+    - `survey`, `round`, `plan`, `questions` : the name, round, checksum and question names of the plan.
+    - `simulation` : True if the answers were simulated, so that nobody was asked.
+    - `rows` : the number of reports.
+    - `parts` : for each partition the fingerprint of its set of rows, 32 hexadecimal digits. The fingerprints of parts
+      add
+      up to the fingerprint of all rows.
+    - `sha256` : the SHA-256 of the file's bytes; empty if the manifest is inside the file.
+    - `rounds` : the number of respondents who had then answered one round of the survey, two, ..., if a ledger knew
+      ids.
+
+    The same rows (of one run, or of the same respondents under one key and plan) have the same fingerprint, in any file
+    and
+    order. Without the key a fingerprint reveals nothing about the rows.
     """
 
     survey: str = key(text)
@@ -112,7 +117,7 @@ class Manifest:
         check(self, "manifest")
 
     @classmethod
-    def of(
+    def from_plan(
         cls, plan: Plan, mode: str, rows: int, parts: Iterable[str], sha256: str = "", rounds: tuple[int, ...] = ()
     ) -> Manifest:
         """Return the manifest of reports under `plan`."""
@@ -136,7 +141,7 @@ class Manifest:
 
     @classmethod
     def from_dict(cls, data: Any, where: str) -> Manifest:
-        """The manifest that `to_dict` gave; anything else is `InvalidInput` that names `where`."""
+        """Read a manifest that `to_dict` gave; raise `InvalidInput` with `where` for anything else."""
         version_of(data, f"manifest {where}", FORMAT, (VERSION,))
         record_fields = {
             name: value for name, value in data.items() if name not in ("format", "version", "fingerprint")
@@ -146,7 +151,7 @@ class Manifest:
         except InvalidInput as error:
             raise InvalidInput(f"{error} at {where}") from None
         if manifest.fingerprint != data.get("fingerprint"):
-            raise invalid("manifest", "partitions whose fingerprints add up", Phrase("others"), where)
+            raise InvalidInput(f"{where}: the partitions of the manifest do not add up to its fingerprint")
         return manifest
 
     @classmethod
@@ -156,7 +161,7 @@ class Manifest:
 
     def require(self, plan: Plan, where: str) -> None:
         """Raise `InvalidInput` unless the reports are of `plan`."""
-        expected = Manifest.of(plan, "", self.rows, self.parts)
+        expected = Manifest.from_plan(plan, "", self.rows, self.parts)
         names = ("survey", "round", "plan", "questions")
         if all(getattr(self, name) == getattr(expected, name) for name in names):
             return
@@ -172,7 +177,7 @@ def sidecar(path: Path) -> Path:
     return path.with_name(path.name + SIDECAR)
 
 
-def in_table(schema: Any, where: str) -> Manifest | None:
+def manifest_in_schema(schema: Any, where: str) -> Manifest | None:
     """Read the manifest in the metadata of a pyarrow schema; None if there is none."""
     content = (schema.metadata or {}).get(FORMAT.encode())
     return None if content is None else Manifest.from_json(content, where)
@@ -184,16 +189,17 @@ def with_manifest(table: Any, manifest: Manifest) -> Any:
 
 
 def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
-    """The manifests of all files of a folder of reports, by file name, and that of the whole folder under `FOLDER`.
+    """Read the manifests of a folder's files, by name, and the folder's own under `FOLDER`.
 
-    It is None if the folder has no list of them, and `InvalidInput` if the folder's totals are not those of its files.
+    Returns None if the folder has no list of them. Raises `InvalidInput` if the folder's totals are not those of its
+    files.
     """
     path = folder / FOLDER
     if not path.is_file():
         return None
     data = strict.json_value(path.read_bytes(), str(path))
     if not isinstance(data, dict) or not isinstance(data.get("files"), dict):
-        raise invalid("manifest", "an object with files", Phrase("another"), str(path))
+        raise InvalidInput(f"{path}: a folder's manifest must be an object with a key 'files'")
     files = data.pop("files")
     folder_total = Manifest.from_dict(data, str(path))
     manifests = {name: Manifest.from_dict(entry, str(path)) for name, entry in files.items()}
@@ -207,7 +213,7 @@ def folder_manifest(folder: Path) -> Mapping[str, Manifest] | None:
         )
         or not all(manifest.sha256 for manifest in manifests.values())
     ):
-        raise invalid("manifest", "files that add up to the whole", Phrase("others"), str(path))
+        raise InvalidInput(f"{path}: the manifests of the files do not add up to the folder's manifest")
     return {**manifests, FOLDER: folder_total}
 
 
@@ -218,16 +224,16 @@ def folder_content(folder_total: Manifest, files: Mapping[str, Manifest]) -> str
     )
 
 
-BY_HAND = "reports written by hand are counted with --unlabelled (unlabelled=True)"
+UNLABELLED_HINT = "to count reports without a manifest, pass --unlabelled (unlabelled=True)"
 
 
 @dataclass(frozen=True)
 class Delivery:
     """Files of reports that may be counted together.
 
-    rows : the number of rows in each file's manifest, by path; a file without a manifest has no entry.
-    sources : the fingerprints of all partitions, and for a file without a manifest the beginning of its SHA-256.
-    rounds : how many people had answered one round, two, ..., where all manifests say it.
+    - `rows` : the number of rows in each file's manifest, by path; a file without a manifest has no entry.
+    - `sources` : the fingerprints of all partitions, and for a file without a manifest the beginning of its SHA-256.
+    - `rounds` : the number of people who had answered one round, two, ...; empty unless all manifests state it.
     """
 
     files: tuple[Path, ...]
@@ -239,76 +245,82 @@ class Delivery:
 
     def require_rows(self, parts: Iterable[Partition]) -> None:
         """Raise `InvalidInput` unless every file has as many rows as its manifest states."""
-        counted = dict.fromkeys(self.rows, 0)
+        row_counts = dict.fromkeys(self.rows, 0)
         for part in parts:
             for piece in part.pieces:
-                if piece.path in counted:
-                    counted[piece.path] += piece.rows
-        for path, rows in counted.items():
+                if piece.path in row_counts:
+                    row_counts[piece.path] += piece.rows
+        for path, rows in row_counts.items():
             if rows != self.rows[path]:
                 raise invalid("reports", f"the {self.rows[path]} rows of their manifest", rows, path)
 
 
 def admit(plan: Plan, reports: str | Path | Sequence[str | Path], unlabelled: bool = False) -> Delivery:
-    """The files of `reports`, if they may be counted under `plan`; else `InvalidInput`.
+    """List the files of `reports`; raise `InvalidInput` unless they may be counted under `plan`.
 
-    unlabelled : whether files without a manifest are accepted, too.
+    unlabelled : True to accept files without a manifest, too.
     """
     paths = [Path(reports)] if isinstance(reports, (str, Path)) else [Path(path) for path in reports]
     if not paths:
-        raise invalid("reports", "at least one file", Phrase("none"))
+        raise InvalidInput("reports: no file was given; pass at least one file of reports")
     files = [file for path in paths for file in input_files(path)]
     refuse_same_files("reports", files)
     folders = [path.resolve() for path in paths if path.is_dir()]
-    listed = {folder: folder_manifest(folder) for folder in dict.fromkeys([*folders, *(path.parent for path in files)])}
+    folder_manifests = {
+        folder: folder_manifest(folder) for folder in dict.fromkeys([*folders, *(path.parent for path in files)])
+    }
     for folder in folders:
-        _require_complete(folder, listed[folder])
-    manifests = {path: _manifest_of(path, (listed[path.parent] or {}).get(path.name)) for path in files}
+        _require_complete(folder, folder_manifests[folder])
+    manifests = {path: _manifest_of(path, (folder_manifests[path.parent] or {}).get(path.name)) for path in files}
     for path, manifest in manifests.items():
         if manifest is None:
             _refuse_unlabelled(plan, path, unlabelled)
         else:
             manifest.require(plan, str(path))
             _require_bytes(manifest, path)
-    by_hand = {path: digest(path)[:32] for path, manifest in manifests.items() if manifest is None}
-    _require_distinct(manifests, by_hand)
-    labelled = {path: manifest for path, manifest in manifests.items() if manifest is not None}
-    if len(kinds := {manifest.simulation for manifest in labelled.values()}) > 1:
-        raise invalid("reports", "all of them simulated, or none", Phrase("some of each"))
+    digests = {path: digest(path)[:32] for path, manifest in manifests.items() if manifest is None}
+    _require_distinct(manifests, digests)
+    labelled_manifests = {path: manifest for path, manifest in manifests.items() if manifest is not None}
+    if len(simulation_flags := {manifest.simulation for manifest in labelled_manifests.values()}) > 1:
+        raise InvalidInput("reports: simulated reports cannot be combined with reports of people")
     separate_manifests = [manifest for path, manifest in manifests.items() if path.parent.resolve() not in folders]
     return Delivery(
         tuple(files),
-        {str(path): manifest.rows for path, manifest in labelled.items()},
-        True in kinds,
-        len(labelled) < len(manifests),
-        frozenset(part for manifest in labelled.values() for part in manifest.parts) | frozenset(by_hand.values()),
-        added_rounds(
+        {str(path): manifest.rows for path, manifest in labelled_manifests.items()},
+        True in simulation_flags,
+        len(labelled_manifests) < len(manifests),
+        frozenset(part for manifest in labelled_manifests.values() for part in manifest.parts)
+        | frozenset(digests.values()),
+        add_rounds(
             entry.rounds if entry else ()
-            for entry in [*separate_manifests, *((listed[folder_path] or {}).get(FOLDER) for folder_path in folders)]
+            for entry in [
+                *separate_manifests,
+                *((folder_manifests[folder_path] or {}).get(FOLDER) for folder_path in folders),
+            ]
         ),
     )
 
 
-def added_rounds(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """How many people had answered one round, two, ..., in several sets of reports; none if one does not say it.
+def add_rounds(counts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """Sum the numbers of people with one round, two, ...; empty if one set does not state them.
 
-    >>> added_rounds([(5, 2), (3,)]), added_rounds([(5, 2), ()])
+    >>> add_rounds([(5, 2), (3,)]), add_rounds([(5, 2), ()])
     ((8, 2), ())
     """
     all_counts = list(counts)
     return tuple(map(sum, zip_longest(*all_counts, fillvalue=0))) if all(all_counts) else ()
 
 
-def manifest_beside(path: Path) -> Manifest | None:
-    """Return the manifest of one file of reports, in its schema or in the file beside it; None if there is none."""
+def read_manifest(path: Path) -> Manifest | None:
+    """Read the manifest of a file of reports, in it or in the file next to it; None if missing."""
     if path.suffix == ".parquet":
-        return in_table(parquet_schema(path), str(path))
+        return manifest_in_schema(parquet_schema(path), str(path))
     return Manifest.from_json(sidecar(path).read_bytes(), str(sidecar(path))) if sidecar(path).is_file() else None
 
 
 def _manifest_of(path: Path, folder_entry: Manifest | None) -> Manifest | None:
-    """The manifest of a file: from its Parquet schema, from the file beside it, or from the list of its folder."""
-    file_manifest = manifest_beside(path)
+    """The manifest of a file: from its Parquet schema, from the file next to it, or from the list of its folder."""
+    file_manifest = read_manifest(path)
     if folder_entry is None or file_manifest is None:
         return file_manifest if folder_entry is None else folder_entry
     if (folder_entry.plan, folder_entry.simulation, folder_entry.rows, folder_entry.parts) != (
@@ -324,9 +336,9 @@ def _manifest_of(path: Path, folder_entry: Manifest | None) -> Manifest | None:
 def _require_bytes(manifest: Manifest, path: Path) -> None:
     """`InvalidInput` if the file does not have the checksum in its manifest."""
     if not manifest.sha256 and path.suffix != ".parquet":
-        raise invalid("manifest", "the checksum of its file", Phrase("none"), str(path))
+        raise InvalidInput(f"{path}: its manifest has no checksum of the file")
     if manifest.sha256 and digest(path) != manifest.sha256:
-        raise invalid("reports", "the bytes that their manifest is about", Phrase("others"), str(path))
+        raise InvalidInput(f"{path}: the reports do not match the checksum in their manifest")
 
 
 def refuse_repeated_reports(first: frozenset[str], second: frozenset[str]) -> None:
@@ -335,14 +347,14 @@ def refuse_repeated_reports(first: frozenset[str], second: frozenset[str]) -> No
         raise invalid("reports", "every respondent's report once", Phrase("the same reports twice"))
 
 
-def _require_complete(folder: Path, listed: Mapping[str, Manifest] | None) -> None:
+def _require_complete(folder: Path, manifests: Mapping[str, Manifest] | None) -> None:
     """`InvalidInput` unless a folder has exactly the files of its list, if it has a list."""
-    if listed is None:
+    if manifests is None:
         return
     names = {path.name for path in folder.iterdir() if path.suffix in (".csv", ".parquet") and path.name[0] not in "._"}
-    if differences := sorted(names ^ (set(listed) - {FOLDER})):
+    if differences := sorted(names ^ (set(manifests) - {FOLDER})):
         file_name = differences[0]
-        state = "missing" if file_name in listed else "added"
+        state = "missing" if file_name in manifests else "added"
         raise invalid(
             "reports", f"the files of their {FOLDER}, all of them", Phrase(f"{file_name} {state}"), str(folder)
         )
@@ -351,18 +363,18 @@ def _require_complete(folder: Path, listed: Mapping[str, Manifest] | None) -> No
 def _refuse_unlabelled(plan: Plan, path: Path, unlabelled: bool) -> None:
     """`InvalidInput` for a file without a manifest, unless it is allowed and does not look like raw answers."""
     if not unlabelled:
-        location = f"{sidecar(path).name} beside it" if path.suffix == ".csv" else "one in its schema"
-        raise InvalidInput(f"reports: expected a manifest, {location}, got none at {path}; {BY_HAND}")
+        missing = f"manifest {sidecar(path).name} not found" if path.suffix == ".csv" else "no manifest in its schema"
+        raise InvalidInput(f"{path}: {missing}; {UNLABELLED_HINT}")
     if plan.respondent is not None and plan.respondent in names_of(path):
         raise invalid("reports", f"no column {plan.respondent!r} of respondents", Phrase("raw answers"), str(path))
 
 
-def _require_distinct(manifests: dict[Path, Manifest | None], by_hand: dict[Path, str]) -> None:
-    """`InvalidInput` if a partition is there twice, under whatever name, or two files hold the same rows."""
+def _require_distinct(manifests: dict[Path, Manifest | None], digests: dict[Path, str]) -> None:
+    """`InvalidInput` if a partition is there twice, under any name, or two files hold the same rows."""
     first_paths: dict[str, Path] = {}
     for path, manifest in manifests.items():
         if manifest is None:
-            marks = {by_hand[path]}
+            marks = {digests[path]}
         elif manifest.rows == 0:
             continue
         else:

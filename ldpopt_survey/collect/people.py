@@ -1,7 +1,7 @@
-"""Keyed marks of respondents, and the runs that each was in -> whom a further run may report, by what they were told.
+"""Decide which respondents a further run may report, from keyed marks of them and the runs that each was in.
 
-A respondent was told by each run's consent form of so many rounds, and of what the reports of all of them tell; the
-least of it binds. Runs whose words are the same repeat the same reports, and are one round.
+Each run's consent form told a respondent a number of rounds, and the guarantee of the reports of all these rounds. The
+smallest of these limits binds. Runs with the same words repeat the same reports, and count as one round.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from ldpopt_survey.plan.plan import Plan, compose_claims, over_rounds
 Numbers = npt.NDArray[np.uint64]
 
 ALREADY_REPORTED, BEYOND_PROMISE = 1, 2
-"""Why a run may not report somebody: their report of this round is there, or it would exceed what they were told."""
+"""Reasons to exclude a respondent: they have a report of this round, or the run would exceed their consent form."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """A run in the ledger: the source of its words, and the round of its plan.
 
-    rounds : how many rounds respondents were told of, if that was declared. claims : (epsilon, eta) that its plan
-        promises of one. people : the marks of its respondents, rising.
+    - `rounds` : the number of rounds that the consent form declares; None if it declares none.
+    - `claims` : (epsilon, eta), the guarantee of one round in the plan. Epsilon is in nats.
+    - `people` : the marks of its respondents, increasing.
     """
 
     words: str
@@ -41,35 +42,41 @@ class Run:
 
 
 def marks_of(ids: Any, secret: bytes, survey: str) -> Numbers:
-    """Keyed 64-bit marks of respondent ids (a pyarrow string array, in one writing) in all rounds of a survey."""
+    """Compute keyed 64-bit marks of respondent ids, the same in all rounds of a survey.
+
+    ids : a pyarrow string array of normalized ids (`batch.ids_of`).
+    """
     return Respondents(SecretKey(secret), ids).macs(tag("person", survey))[:, 0]
 
 
-def distinct(marks: Numbers) -> Numbers:
-    """The different marks, rising; numpy's `unique` looks each up in a table, which takes several times as long."""
-    rising = np.sort(marks)
-    first = np.ones(len(rising), bool)
-    np.not_equal(rising[1:], rising[:-1], out=first[1:])
-    return rising[first]
+def distinct_marks(marks: Numbers) -> Numbers:
+    """Return the different marks, increasing.
+
+    This takes a fraction of the time of `np.unique`, which uses a hash table.
+    """
+    sorted_marks = np.sort(marks)
+    is_first = np.ones(len(sorted_marks), bool)
+    np.not_equal(sorted_marks[1:], sorted_marks[:-1], out=is_first[1:])
+    return sorted_marks[is_first]
 
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """Whom of its respondents a run may report.
+    """The decision about each respondent of a run.
 
-    why : for each of them 0, or why not, `ALREADY_REPORTED` or `BEYOND_PROMISE`.
-    rounds : of those whom it may report, how many have then answered one round, two, ... of the survey.
-    gone : how many of the survey's last round before are not in this one.
+    - `reasons` : (n,) 0 for a respondent whom the run may report; otherwise `ALREADY_REPORTED` or `BEYOND_PROMISE`.
+    - `rounds` : of the respondents whom it may report, how many will have answered one round, two, ... of the survey.
+    - `absent_count` : the number of respondents of the survey's previous round who are not in this one.
     """
 
-    why: npt.NDArray[np.int8]
+    reasons: npt.NDArray[np.int8]
     rounds: tuple[int, ...]
-    gone: int
+    absent_count: int
 
     def refuse(self, plan: Plan, where: object) -> None:
-        """`InvalidInput`, with counts and no ids, if there is anybody whom the run may not report."""
+        """Raise `InvalidInput`, with counts and no ids, if a respondent may not be in the run."""
         already_reported, beyond_promise = (
-            int((self.why == reason).sum()) for reason in (ALREADY_REPORTED, BEYOND_PROMISE)
+            int((self.reasons == reason).sum()) for reason in (ALREADY_REPORTED, BEYOND_PROMISE)
         )
         if already_reported or beyond_promise:
             raise InvalidInput(
@@ -81,27 +88,34 @@ class Standing:
 
 
 def assess_standing(run: Run, earlier_runs: Sequence[Run]) -> Standing:
-    """Whom of its respondents `run` may report, after the runs `earlier_runs` of the same survey, in their order."""
+    """Return the decision about each respondent of `run`.
+
+    earlier_runs : the earlier runs of the same survey, in their order.
+    """
     codes, histories = np.zeros(len(run.people), np.intp), [tuple[Run, ...]()]
     for past in earlier_runs:
         is_present = np.isin(run.people, past.people, assume_unique=True)
         kinds, codes = np.unique(2 * codes + is_present, return_inverse=True)
         histories = [histories[kind // 2] + (past,) * int(kind % 2) for kind in kinds]
     reasons = np.array([refusal_reason(run, history) for history in histories], np.int8)[codes]
-    # What a repeated run counts does not depend on the runs since it was first entered.
-    earlier = {past.words for past in takewhile(lambda past: past.words != run.words, earlier_runs)}
-    answered = np.array([1 + len({past_run.words for past_run in history} & earlier) for history in histories])[codes]
-    rounds = np.bincount(answered[reasons == 0], minlength=1)[1:]
-    last = max((past.round for past in earlier_runs if past.round < run.round), default=0)
-    of_last = [past.people for past in earlier_runs if past.round == last]
+    # A repeated run returns the counts of its first entry, without the runs since.
+    earlier_words = {past.words for past in takewhile(lambda past: past.words != run.words, earlier_runs)}
+    rounds_answered = np.array(
+        [1 + len({past_run.words for past_run in history} & earlier_words) for history in histories]
+    )[codes]
+    round_counts = np.bincount(rounds_answered[reasons == 0], minlength=1)[1:]
+    last_round = max((past.round for past in earlier_runs if past.round < run.round), default=0)
+    people_of_last_round = [past.people for past in earlier_runs if past.round == last_round]
     absent_count = 0
-    if of_last:
-        absent_count = int((~np.isin(distinct(np.concatenate(of_last)), run.people, assume_unique=True)).sum())
-    return Standing(reasons, tuple(map(int, rounds)), absent_count)
+    if people_of_last_round:
+        absent_count = int(
+            (~np.isin(distinct_marks(np.concatenate(people_of_last_round)), run.people, assume_unique=True)).sum()
+        )
+    return Standing(reasons, tuple(map(int, round_counts)), absent_count)
 
 
 def refusal_reason(run: Run, earlier_runs: Sequence[Run]) -> int:
-    """Return why a person who was in the runs `earlier_runs` may not be in `run`, or 0."""
+    """Return the reason why a person who was in `earlier_runs` may not be in `run`, or 0."""
     runs = list({entry.words: entry for entry in (*earlier_runs, run)}.values())
     if any(entry.words == run.words for entry in earlier_runs):
         return 0
@@ -114,9 +128,9 @@ def refusal_reason(run: Run, earlier_runs: Sequence[Run]) -> int:
     return 0
 
 
-def exceeds(claims: Sequence[tuple[float, float]], promised: tuple[float, float]) -> bool:
-    """Return whether reports within these (epsilon, eta) together exceed what a form says, rounded up."""
+def exceeds(claims: Sequence[tuple[float, float]], stated_claims: tuple[float, float]) -> bool:
+    """Return True if reports within these (epsilon, eta) exceed a form's rounded-up limits."""
     return len(set(claims)) > 1 and any(
-        composed_value > float(ceil_digits(promised_value, 4))
-        for composed_value, promised_value in zip(compose_claims(claims), promised, strict=True)
+        composed_value > float(ceil_digits(stated_value, 4))
+        for composed_value, stated_value in zip(compose_claims(claims), stated_claims, strict=True)
     )

@@ -39,11 +39,11 @@ from ldpopt_survey.collect.commit import (
     remove_replaced,
     write_reports,
 )
-from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, sampled_rows
+from ldpopt_survey.collect.leaks import find_leaks, refuse_leaks, sample_rows
 from ldpopt_survey.collect.ledger import NO_ROWS, Ledger, Marks, RowMarker
 from ldpopt_survey.collect.manifest import SIMULATED
-from ldpopt_survey.collect.people import Numbers, distinct, marks_of
-from ldpopt_survey.collect.randomness import Memoised, Randomness, default_randomness
+from ldpopt_survey.collect.people import Numbers, distinct_marks, marks_of
+from ldpopt_survey.collect.randomness import Memoized, Randomness, default_randomness
 from ldpopt_survey.collect.runner import LostWork, Runner, Threads, yield_all
 from ldpopt_survey.collect.words import read_key
 from ldpopt_survey.collect.workfolder import (
@@ -66,10 +66,12 @@ from ldpopt_survey.records import dump, load
 
 @dataclass(frozen=True)
 class Job:
-    """The data that a worker needs of a run: its folder and its seal, so that the folder of another run is recognised.
+    """The data that a worker needs of a run. The seal makes the folder of another run recognizable.
 
-    plan : the checksum of the caller's plan. key_file : the caller's key file, or None for the run's own key. ledger :
-        the ledger of privacy, or None for marks under the run's own key.
+    - `work`, `seal` : the path and the seal of the work folder.
+    - `plan` : the checksum of the caller's plan.
+    - `key_file` : the caller's key file, or None for the run's own key.
+    - `ledger` : the ledger of privacy, or None for marks under the run's own key.
     """
 
     work: str
@@ -114,7 +116,7 @@ def forget_keys() -> None:
 def spill_partition(job: Job, buckets: int, index: int) -> None:
     """Write the pseudonyms of one partition's respondents, as a task of a run."""
     folder, privatizer = _open_job(job, "spill")
-    if folder.sealed(folder.spill(index)) is not None and folder.sealed(folder.people(index)) is not None:
+    if folder.read_sealed(folder.spill(index)) is not None and folder.read_sealed(folder.people(index)) is not None:
         return
     part, pseudonyms, marks = folder.partitions[index], [], []
     _require_columns(privatizer, folder, index)
@@ -139,28 +141,30 @@ def search_bucket(job: Job, buckets: int, bucket: int) -> Rows:
 def privatize_partition(job: Job, index: int) -> int:
     """Write the reports of one partition, and then the record that they are complete."""
     folder, privatizer = _open_job(job, "privatize")
-    dropped = NO_ROWS
+    dropped_rows = NO_ROWS
     if privatizer.plan.respondent is not None:
-        doubles, beyond = folder.rows(DROPPED), folder.rows(BEYOND)
-        if doubles is None or beyond is None:
-            raise invalid("privatize", "the rows to leave out", Phrase("none"), str(folder.path / DROPPED))
-        dropped = np.union1d(doubles, beyond)
+        duplicates, excluded_rows = folder.rows(DROPPED), folder.rows(BEYOND)
+        if duplicates is None or excluded_rows is None:
+            raise InvalidInput(
+                f"{folder.path / DROPPED}: the rows to leave out are not recorded; run `ldpopt survey privatize` again"
+            )
+        dropped_rows = np.union1d(duplicates, excluded_rows)
     part = folder.partitions[index]
     _require_columns(privatizer, folder, index)
     columns = [part_answer.column for question in privatizer.plan.questions for part_answer in question.answers]
-    marking = RowMarker(privatizer.columns, list(dict.fromkeys(columns)), _secret(job, ""))
-    marked = marking.passing(batches(part, privatizer.columns, columns), part.first_row, dropped)
-    table, tally = privatizer.partition(marked, index, part.first_row, dropped)
-    folder.write_sealed(folder.marks(index), strict.json_text(dump(marking.marks)).encode())
+    row_marker = RowMarker(privatizer.columns, list(dict.fromkeys(columns)), _secret(job, ""))
+    marked_batches = row_marker.mark_batches(batches(part, privatizer.columns, columns), part.first_row, dropped_rows)
+    table, tally = privatizer.partition(marked_batches, index, part.first_row, dropped_rows)
+    folder.write_sealed(folder.marks(index), strict.json_text(dump(row_marker.marks)).encode())
     write_reports(folder.part(index), table)
     folder.record(index, tally)
     return index
 
 
 def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
-    """The numbers of the rows whose respondent has an earlier row. They are found once and then kept in the folder."""
+    """Find the rows whose respondent has an earlier row, and store their numbers in the folder."""
     rows, parts = folder.rows(DROPPED), folder.partitions
-    if rows is None or any(folder.sealed(folder.people(index)) is None for index in range(len(parts))):
+    if rows is None or any(folder.read_sealed(folder.people(index)) is None for index in range(len(parts))):
         buckets = bucket_count(sum(part.rows for part in parts))
         for _ in yield_all(runner.map(partial(spill_partition, job, buckets), range(len(parts))), len(parts)):
             pass
@@ -174,8 +178,8 @@ def find_duplicates(folder: WorkFolder, job: Job, runner: Runner) -> Rows:
     return rows
 
 
-def listed_columns(plan: Plan) -> list[str]:
-    """The columns in whose cells a plan reads lists of entries, and that are not published as they are."""
+def columns_with_lists(plan: Plan) -> list[str]:
+    """List the columns whose cells hold lists of entries, except carried columns."""
     columns = {part.column for question in plan.questions for part in question.answers if part.reading.separator}
     return sorted(columns - set(plan.carry))
 
@@ -184,7 +188,7 @@ def _require_columns(privatizer: Privatizer, folder: WorkFolder, index: int) -> 
     """`InvalidInput` unless every file of a partition has the needed columns, with plain values."""
     for path in dict.fromkeys(piece.path for piece in folder.partitions[index].pieces):
         require_columns(privatizer.columns, names_of(Path(path), privatizer.plan.file), path)
-        refuse_nested(Path(path), privatizer.columns, privatizer.plan.carry, listed_columns(privatizer.plan))
+        refuse_nested(Path(path), privatizer.columns, privatizer.plan.carry, columns_with_lists(privatizer.plan))
 
 
 def privatize(
@@ -199,40 +203,58 @@ def privatize(
     leave_out: bool = False,
     force: bool = False,
 ) -> Tally:
-    """Write a privatized report for every answer, and tally the effects of the plan's policies.
+    """Write a privatized report for every answer, and tally the use of the plan's policies.
 
     Parameters
     ----------
-    answers : a CSV or Parquet file, several, or a folder of them; only the plan's columns are read. The plan's `file`
-        says how CSV is written. Rows at the end of CSV and of a workbook whose cells are all empty are nobody. Excel
+    plan : The plan.
+    answers : A CSV or Parquet file, several, or a folder of them; only the plan's columns are read. The plan's `file`
+        gives the format of CSV. Rows at the end of CSV and of a workbook whose cells are all empty are ignored. Excel
         workbooks (their first sheet) and files of SPSS, Stata and SAS are read, too.
-    reports : a path that is not taken, or with `force` one with earlier reports. With the ending .csv or .parquet it
+    reports : A new path, or with `force` one with earlier reports. With the ending .csv or .parquet it
         becomes one file, otherwise a folder of partitions: Parquet files if the answers are Parquet, else CSV files.
         The reports have one row for each answer row, in the same order, one column for each question, and the plan's
         carried columns. The manifest is a record of the plan, the number of rows and a checksum. It lies next to a CSV
         file (``NAME.csv.manifest.json``), in the schema of a Parquet file, and in a folder as a file of its own.
-    randomness : `Fresh()` is the default for a plan without a respondent column. A plan with one requires the choice to
-        be made, usually of `Memoised(key_file)`. `Simulated(rng)` is for trials, and labels the reports as simulated.
-    runner : where the partitions are processed; in this thread by default.
-    progress : called with (partitions done, partitions in all).
-    alike : files with the same content are of different people. Otherwise a plan without respondents refuses them,
+    randomness : `Fresh()` is the default for a plan without a respondent column. A plan with one requires an explicit
+        choice, usually `Memoized(key_file)`. `Simulated(rng)` is for trials, and labels the reports as simulated.
+    runner : Where the partitions are processed; in this thread by default.
+    progress : A function that is called with (completed partitions, all partitions).
+    alike : True if files with the same content are of different people. Otherwise a plan without respondents refuses
+    them,
         as a second report of the same answers spends their epsilon twice. One file under two names is always refused.
-    ledger : the ledger of privacy, a file that is made by the first run; the commands keep it next to the plan.
-        Answers, or a stretch of them, of which other reports were drawn in the same round are refused, whatever the
-        writing or the name of their file; those of other rounds are counted. Rows in another order are recognised where
-        they differ enough. Without one, only the rows of this run are compared with each other. Of a plan with a
-        respondent column it also knows, by keyed marks of ids, the rounds that each person answered, under all plans of
-        the survey that share it. Who has other reports of this round, or would have more than the rounds or the epsilon
-        they were told of, is refused, before anything is drawn.
-    leave_out : leave these people out, instead of refusing all answers.
-    force : replace the reports that are there, once the new ones are complete. Only reports with a manifest are
+    ledger : The ledger of privacy, a file that the first run creates; the commands keep it next to the plan. See below.
+        Without one, only the rows of this run are compared with each other.
+    leave_out : True to leave out the people whom the ledger refuses, instead of refusing all answers.
+    force : True to replace earlier reports, once the new ones are complete. Only reports with a manifest are
         replaced, and reports of people only by others of people. The ledger keeps the epsilon spent on the old ones.
+
+    Returns
+    -------
+    Tally
+        The number of reports, and the counts of the plan's policies. They are not private.
+
+    Raises
+    ------
+    InvalidInput
+        For bad answers, an existing path, or a work folder of another plan or other answers. Errors name rows and
+        columns,
+        never values.
+
+    Notes
+    -----
+    The ledger refuses answers, or a stretch of them, that have other reports in the same round, in any format and under
+    any
+    file name. It counts those of other rounds. It recognizes rows in another order if they differ enough. For a plan
+    with a
+    respondent column it also knows, by keyed marks of ids, the rounds that each person answered, under all plans of the
+    survey that share it. Before anything is drawn, it refuses a person who has other reports of this round. It also
+    refuses
+    one whose rounds or epsilon would exceed those of the consent form.
 
     All reports appear at once, at the end. Until then a work folder ``.NAME.partial`` next to them holds the finished
     partitions. After a kill the same call continues from there, and ends with the same bytes. If the plan's policies
-    refuse an answer, the run ends and writes nothing. Errors name rows and columns, never values.
-
-    Raises `InvalidInput` for bad answers, a taken path, or a work folder of another plan or other answers.
+    refuse an answer, the run ends and writes nothing.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -250,12 +272,12 @@ def privatize(
     output = output.parent.resolve() / output.name
     randomness = default_randomness(plan, randomness)
     files = input_files(answers, ANSWER_SUFFIXES)
-    single = output.suffix in (".csv", ".parquet")
+    is_single_file = output.suffix in (".csv", ".parquet")
     if not output.parent.is_dir():
         raise invalid("reports", "a folder that exists", str(output.parent))
     if str(output) != str(output).encode("utf-8", "replace").decode():  # pyarrow opens no other
         raise invalid("reports", "a path in UTF-8", output.name)
-    kind = output.suffix if single else files[0].suffix
+    kind = output.suffix if is_single_file else files[0].suffix
     kind = "parquet" if kind == ".parquet" else "csv"
     work = work_of(output)
     lock = output.with_name(f".{output.name}.lock")
@@ -265,7 +287,7 @@ def privatize(
         tally = read_published_tally(output, run_description)
         if tally is None:
             if force:
-                refuse_other_files(output, single, randomness.mode)
+                refuse_other_files(output, is_single_file, randomness.mode)
             else:
                 refuse_existing(output)
             is_unfinished = os.path.lexists(work)
@@ -277,12 +299,12 @@ def privatize(
                 refuse_copies(folder)
             if randomness.mode != SIMULATED:
                 _refuse_leaks(plan, folder)
-            path = None if ledger is None or randomness.mode == SIMULATED else Path(ledger).resolve()
-            exclude_people = partial(find_excluded_rows, folder, plan, path, alike, leave_out)
-            tally = _run(folder, plan, files, randomness, runner or Threads(), progress, path, exclude_people)
+            ledger_path = None if ledger is None or randomness.mode == SIMULATED else Path(ledger).resolve()
+            exclude_people = partial(find_excluded_rows, folder, plan, ledger_path, alike, leave_out)
+            tally = _run(folder, plan, files, randomness, runner or Threads(), progress, ledger_path, exclude_people)
             if randomness.mode != SIMULATED:
-                tally = _enter_in_ledger(folder, plan, tally, path, alike)
-            publish(folder, plan, output, single, tally, run_description, force)
+                tally = _enter_in_ledger(folder, plan, tally, ledger_path, alike)
+            publish(folder, plan, output, is_single_file, tally, run_description, force)
         remove_replaced(output)
         remove(work)
     forget_note(output)
@@ -295,34 +317,36 @@ def _refuse_leaks(plan: Plan, folder: WorkFolder) -> None:
     try:
         for path in dict.fromkeys(piece.path for part in folder.partitions for piece in part.pieces):
             require_columns(columns, names_of(Path(path), plan.file), path)
-            refuse_nested(Path(path), columns, plan.carry, listed_columns(plan))
-        refuse_leaks(find_leaks(plan, sampled_rows(folder.partitions, columns)), plan.revealed)
+            refuse_nested(Path(path), columns, plan.carry, columns_with_lists(plan))
+        refuse_leaks(find_leaks(plan, sample_rows(folder.partitions, columns)), plan.revealed)
     except InvalidInput:
         remove(folder.path)
         raise
 
 
-def find_excluded_rows(folder: WorkFolder, plan: Plan, ledger: Path | None, alike: bool, leave_out: bool) -> None:
-    """Settle, once and before anything is drawn, which rows are left out since their people may not be reported.
+def find_excluded_rows(
+    folder: WorkFolder, plan: Plan, ledger: Path | None, different_people: bool, leave_out: bool
+) -> None:
+    """Find, once and before anything is drawn, the rows of people who may not be reported.
 
-    `InvalidInput` if there are any and they are not to be left out, or nobody else is left.
+    Raises `InvalidInput` if there are such people and `leave_out` is false, or nobody else remains.
     """
     if folder.rows(BEYOND) is not None:
         return
-    rows = NO_ROWS
+    excluded_rows = NO_ROWS
     if ledger is not None:
         people, places = np.unique(_people(folder), return_inverse=True)
-        verdict = Ledger(ledger).standing(plan, _words(folder, plan), people, alike)
-        if not leave_out or verdict.why.all():
-            verdict.refuse(plan, ledger)
-        numbers = [np.arange(part.first_row, part.first_row + part.rows) for part in folder.partitions]
-        rows = np.concatenate(numbers)[verdict.why[places] != 0]
-    folder.write_sealed(folder.path / BEYOND, rows.astype("<i8").tobytes())
+        standing = Ledger(ledger).standing(plan, _words(folder, plan), people, different_people)
+        if not leave_out or standing.reasons.all():
+            standing.refuse(plan, ledger)
+        row_numbers = [np.arange(part.first_row, part.first_row + part.rows) for part in folder.partitions]
+        excluded_rows = np.concatenate(row_numbers)[standing.reasons[places] != 0]
+    folder.write_sealed(folder.path / BEYOND, excluded_rows.astype("<i8").tobytes())
 
 
 def _people(folder: WorkFolder) -> Numbers:
     """The marks of the respondents of all rows."""
-    parts = [folder.sealed(folder.people(index)) for index in range(len(folder.partitions))]
+    parts = [folder.read_sealed(folder.people(index)) for index in range(len(folder.partitions))]
     if None in parts:
         raise LostWork("the marks of respondents are not as they were written; the same call does them again")
     return np.frombuffer(b"".join(filter(None, parts)), "<u8")
@@ -330,39 +354,41 @@ def _people(folder: WorkFolder) -> Numbers:
 
 def _words(folder: WorkFolder, plan: Plan) -> str:
     """The source of the words of a run."""
-    memoised = folder.state["mode"] == Memoised.mode
-    return f"{folder.state['key']} {plan.checksum if memoised else folder.state['run']}"
+    is_memoized = folder.state["mode"] == Memoized.mode
+    return f"{folder.state['key']} {plan.checksum if is_memoized else folder.state['run']}"
 
 
-def _enter_in_ledger(folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, alike: bool) -> Tally:
-    """The tally with what the ledger knows of the rounds of answers and people, after they were entered into it.
+def _enter_in_ledger(
+    folder: WorkFolder, plan: Plan, tally: Tally, ledger: Path | None, different_people: bool
+) -> Tally:
+    """The tally with the rounds of the answers and people, after they were entered into the ledger.
 
     `InvalidInput`, and no folder, for answers that come twice, or that were reported before in this round.
     """
     marks = Marks()
     for index in range(len(folder.partitions)):
-        content = folder.sealed(folder.marks(index))
+        content = folder.read_sealed(folder.marks(index))
         if content is None:
             raise LostWork(f"part {index + 1} is not as it was written; the same call does it again")
         part_marks = load(Marks, strict.json_value(content, "marks"), "marks")
         marks = marks + part_marks if marks.rows else part_marks
-    doubles, beyond = (folder.rows(name) for name in (DROPPED, BEYOND))
+    duplicates, excluded_rows = (folder.rows(name) for name in (DROPPED, BEYOND))
     people = None
-    if doubles is not None and beyond is not None:
-        left_out = len(np.setdiff1d(beyond, doubles))
+    if duplicates is not None and excluded_rows is not None:
+        left_out = len(np.setdiff1d(excluded_rows, duplicates))
         tally = replace(tally, left_out=left_out, duplicates=tally.duplicates - left_out)
         all_people = _people(folder)
-        people = distinct(all_people)
-        if len(beyond):
-            people = people[~np.isin(people, all_people[beyond - folder.partitions[0].first_row])]
+        people = distinct_marks(all_people)
+        if len(excluded_rows):
+            people = people[~np.isin(people, all_people[excluded_rows - folder.partitions[0].first_row])]
     try:
-        if marks.repeats and not alike and folder.state["mode"] != Memoised.mode:
+        if marks.has_repeated_rows and not different_people and folder.state["mode"] != Memoized.mode:
             expected = "every person's answers once (or alike=True, --alike, if they are other people's)"
             raise invalid("answers", expected, Phrase("stretches of rows that come again"))
         if ledger is not None:
-            other, verdict = Ledger(ledger).enter(plan, _words(folder, plan), marks, alike, people)
-            tally = replace(tally, other_rounds=other)
-            tally = tally if verdict is None else replace(tally, rounds=verdict.rounds, gone=verdict.gone)
+            other_rounds, standing = Ledger(ledger).enter(plan, _words(folder, plan), marks, different_people, people)
+            tally = replace(tally, other_rounds=other_rounds)
+            tally = tally if standing is None else replace(tally, rounds=standing.rounds, gone=standing.absent_count)
     except InvalidInput:
         remove(folder.path)
         raise
@@ -385,7 +411,7 @@ def _run(
 
     The work folder is removed if an answer or a person is refused.
     """
-    key_file = str(Path(randomness.key_file).resolve()) if isinstance(randomness, Memoised) else None
+    key_file = str(Path(randomness.key_file).resolve()) if isinstance(randomness, Memoized) else None
     if ledger is not None:
         Ledger(ledger).secret()  # made before workers read it
     job = Job(str(folder.path), folder.seal, plan.checksum, key_file, None if ledger is None else str(ledger))
@@ -394,7 +420,7 @@ def _run(
         if plan.respondent is not None:
             refuse_duplicates(plan, find_duplicates(folder, job, runner))
             exclude_people()
-        pending_parts = folder.todo()
+        pending_parts = folder.pending_parts()
         parts_done = part_count - len(pending_parts)
         for _ in yield_all(runner.map(partial(privatize_partition, job), pending_parts), len(pending_parts)):
             parts_done += 1
@@ -406,8 +432,8 @@ def _run(
         raise
     finally:
         forget_keys()
-    if damaged := folder.todo():
+    if damaged_parts := folder.pending_parts():
         raise LostWork(
-            f"{len(damaged)} of {part_count} parts are not as they were written; the same call does them again"
+            f"{len(damaged_parts)} of {part_count} parts are not as they were written; the same call does them again"
         )
     return Tally.total(folder.tallies(), plan)

@@ -1,4 +1,4 @@
-"""Three sources of the random words that decide reports: fresh for each run, memoised over runs, or simulated."""
+"""Three sources of the random words that decide reports: fresh for each run, memoized over runs, or simulated."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Fresh:
 
 
 @dataclass(frozen=True)
-class Memoised:
+class Memoized:
     """Random words fixed by key, round, respondent, question and answer, so that a second run repeats the same reports.
 
     key_file : the file of the survey key, made by `create_key`.
@@ -49,7 +49,7 @@ class Memoised:
     Anybody with the key can recompute the words. A changed answer gets a new report, so the change is visible, and the
     two reports together cost up to twice epsilon.
 
-    >>> Memoised("survey.key").mode
+    >>> Memoized("survey.key").mode
     'memoised'
     """
 
@@ -82,7 +82,7 @@ class Simulated:
         return SecretKey(self.rng.bytes(32))
 
 
-Randomness = Fresh | Memoised | Simulated
+Randomness = Fresh | Memoized | Simulated
 
 
 def default_randomness(plan: Plan, randomness: Randomness | None) -> Randomness:
@@ -91,24 +91,24 @@ def default_randomness(plan: Plan, randomness: Randomness | None) -> Randomness:
     Raises `InvalidInput` for None and a plan with a respondent column, which has no default.
     """
     if randomness is None and plan.respondent is not None:
-        raise invalid("randomness", "Memoised(key_file), since the plan names a respondent column", None)
-    chosen = Fresh() if randomness is None else randomness
-    if not isinstance(chosen, (Fresh, Memoised, Simulated)):
-        raise invalid("randomness", "Fresh(), Memoised(key_file) or Simulated(rng)", type(chosen).__name__)
-    if isinstance(chosen, Memoised) and plan.respondent is None:
-        raise invalid("randomness", "a plan with a respondent column for Memoised", None)
-    return chosen
+        raise invalid("randomness", "Memoized(key_file), since the plan names a respondent column", None)
+    source = Fresh() if randomness is None else randomness
+    if not isinstance(source, (Fresh, Memoized, Simulated)):
+        raise invalid("randomness", "Fresh(), Memoized(key_file) or Simulated(rng)", type(source).__name__)
+    if isinstance(source, Memoized) and plan.respondent is None:
+        raise invalid("randomness", "a plan with a respondent column for Memoized", None)
+    return source
 
 
 class WordSource:
     """Makes the words of one plan under one key."""
 
     def __init__(self, plan: Plan, mode: str, key: SecretKey) -> None:
-        self._memoised = mode == Memoised.mode
+        self._is_memoized = mode == Memoized.mode
         self._key, self._questions = key, len(plan.questions)
         # The channel is part of the tag, since one word used with two channels could reveal more than two independent
         # reports. The answer is part of it for the same reason.
-        self._tags = [word_tags(plan, question) for question in plan.questions if self._memoised]
+        self._tags = [word_tags(plan, question) for question in plan.questions if self._is_memoized]
         self._booklets = booklet_steps(plan)
         self._booklet = booklet_tag(plan)
         self._identity = tag("identity", plan.name)
@@ -119,20 +119,23 @@ class WordSource:
         return Respondents(self._key, ids)
 
     def identities(self, ids: Any) -> Any:
-        """128-bit pseudonyms of n ids under the key, shape (n, 2), by which duplicates are found."""
+        """Compute 128-bit pseudonyms of n ids, shape (n, 2); duplicates have equal pseudonyms."""
         return self.respondents(ids).macs(self._identity)
 
     def row_set(self, respondents: Respondents | None, partition: int) -> str:
-        """The fingerprint of a set of rows: of `respondents`, or of all rows of a partition."""
+        """Compute the fingerprint of the rows of `respondents`, or of all rows of a partition."""
         if respondents is not None:
             return fingerprint_rows(respondents.macs(self._row))
         content = self._row + partition.to_bytes(8, "little")
         return hashlib.blake2b(content, key=self._key.derive(b"ldpopt rows"), digest_size=16).hexdigest()
 
     def streams(self, partition: int) -> list[Keystream] | None:
-        """One stream of words for each question of a partition, in the order of its rows; None when memoised."""
+        """Create one stream of words for each question of a partition, in the order of its rows.
+
+        Returns None if the words are memoized.
+        """
         streams = self._questions + bool(len(self._booklets))
-        return None if self._memoised else [Keystream(self._key, partition, q) for q in range(streams)]
+        return None if self._is_memoized else [Keystream(self._key, partition, q) for q in range(streams)]
 
     def booklets(self, streams: list[Keystream] | None, respondents: Respondents | None, rows: int) -> Any:
         """Return (rows,) the booklet of each respondent, as a position among the plan's booklets."""
@@ -147,7 +150,10 @@ class WordSource:
     def words(
         self, question: int, streams: list[Keystream] | None, respondents: Respondents | None, answers: Any
     ) -> Words:
-        """The words of a question for the next rows. `answers` are their positions among the question's categories."""
+        """Return the words of a question for the next rows.
+
+        answers : the positions of the answers among the question's categories.
+        """
         if streams is not None:
             return streams[question]
         if respondents is None:
@@ -156,13 +162,13 @@ class WordSource:
 
 
 def booklet_steps(plan: Plan) -> npt.NDArray[np.uint64]:
-    """The words, rising, from which on the next booklet is drawn: 2^64 times the sums of the probabilities."""
+    """Return the smallest word of each booklet but the first: 2^64 times summed probabilities."""
     sums = list(accumulate(question.probability for question in plan.booklets))
     return np.array([math.ceil(total * 2**64) for total in sums[:-1]], dtype=np.uint64)
 
 
 def booklet_tag(plan: Plan) -> bytes:
-    """Return the tag of the memoised words that draw booklets."""
+    """Return the tag of the memoized words that draw booklets."""
     booklet_texts = [f"{question.name} {question.probability}" for question in plan.booklets]
     return tag("booklet", plan.name, str(plan.round), *booklet_texts)
 

@@ -14,7 +14,7 @@ from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.results import Result
 from ldpopt_survey.collect.ledger import Ledger
-from ldpopt_survey.collect.people import Run, distinct, exceeds, refusal_reason
+from ldpopt_survey.collect.people import Run, distinct_marks, exceeds, refusal_reason
 from ldpopt_survey.plan.plan import Plan, over_rounds
 from ldpopt_survey.plan.spec import SurveySpec
 
@@ -31,10 +31,10 @@ NEXT_ROUND_WORDS = "next round"
 class RemainingBudget(Result):
     """The budget of a panel's next round: all respondents who have a round left may take part.
 
-    epsilon (nats) : the largest epsilon of the round; inf if no form declared its rounds.
-    people : the number of earlier respondents who have a round and an epsilon left.
-    exhausted : the number of the others. A run excludes them with `--leave-out`.
-    histories : the distinct sequences of earlier runs of `people`.
+    - `epsilon` (nats) : the largest epsilon of the round; inf if no form declared its rounds.
+    - `people` : the number of earlier respondents who have a round and an epsilon left.
+    - `exhausted` : the number of the others. A run excludes them with `--leave-out`.
+    - `histories` : the distinct sequences of earlier runs of `people`.
     """
 
     round: int
@@ -44,7 +44,7 @@ class RemainingBudget(Result):
     histories: tuple[tuple[Run, ...], ...]
 
     def allows(self, epsilon: float, eta: float) -> bool:
-        """Return whether a round with (epsilon, eta) is within the promises of all earlier forms."""
+        """Return True if a round with (epsilon, eta) is within the promises of all earlier forms."""
         return epsilon <= self.epsilon and all(
             not exceeds([*(past.claims for past in history), (epsilon, eta)], over_rounds(*form.claims, form.rounds))
             for history in self.histories
@@ -71,16 +71,16 @@ class RemainingBudget(Result):
     def require(self, plan: Plan) -> None:
         """Raise `InvalidInput` unless a run of this plan may include everybody who has a round left."""
         run = Run(NEXT_ROUND_WORDS, plan.round, plan.rounds, plan.promised(), np.empty(0, np.uint64))
-        beyond = [history for history in self.histories if refusal_reason(run, history)]
-        if not beyond:
+        exceeding_histories = [history for history in self.histories if refusal_reason(run, history)]
+        if not exceeding_histories:
             return
-        spent = max(math.fsum(past.claims[0] for past in history) for history in beyond)
+        spent_epsilon = max(math.fsum(past.claims[0] for past in history) for history in exceeding_histories)
         fix = "leave `rounds` out of it"
-        if plan.rounds and plan.rounds > 1 and max(map(len, beyond)) < plan.rounds:
-            fix = f"an epsilon of at least {ceil_digits(spent / (plan.rounds - 1), 4)}, a larger eta, or {fix}"
+        if plan.rounds and plan.rounds > 1 and max(map(len, exceeding_histories)) < plan.rounds:
+            fix = f"an epsilon of at least {ceil_digits(spent_epsilon / (plan.rounds - 1), 4)}, a larger eta, or {fix}"
         raise InvalidInput(
             f"round {plan.round}: expected a plan whose consent form covers the earlier rounds, too "
-            f"({fix}), got one of epsilon {ceil_digits(plan.promised()[0], 4)} after {ceil_digits(spent, 4)}"
+            f"({fix}), got one of epsilon {ceil_digits(plan.promised()[0], 4)} after {ceil_digits(spent_epsilon, 4)}"
         )
 
     def _refuse(self, got: str) -> None:
@@ -102,17 +102,17 @@ def remaining_budget(earlier_runs: Sequence[Run], number: int) -> RemainingBudge
     """Return the budget of round `number` after the runs `earlier_runs`. Runs of the same round do not count."""
     if not (runs := [run for run in earlier_runs if run.round != number and len(run.people)]):
         return RemainingBudget(number, math.inf, 0, 0, ())
-    everybody = distinct(np.concatenate([run.people for run in runs]))
+    everybody = distinct_marks(np.concatenate([run.people for run in runs]))
     presence = np.array([np.isin(everybody, run.people, assume_unique=True) for run in runs])
     kinds, counts = np.unique(presence, axis=1, return_counts=True)
-    histories, limit, people, exhausted = [], math.inf, 0, 0
+    histories, epsilon_limit, people, exhausted = [], math.inf, 0, 0
     for kind, count in zip(kinds.T, counts, strict=True):
         past = {run.words: run for run, is_present in zip(runs, kind, strict=True) if is_present}
         history = tuple(past.values())
-        spent = math.fsum(run.claims[0] for run in history)
+        spent_epsilon = math.fsum(run.claims[0] for run in history)
         epsilon_left = min(
             (
-                float(ceil_digits(over_rounds(*run.claims, run.rounds)[0], 4)) - spent
+                float(ceil_digits(over_rounds(*run.claims, run.rounds)[0], 4)) - spent_epsilon
                 if len(history) < run.rounds
                 else 0.0
                 for run in history
@@ -124,17 +124,27 @@ def remaining_budget(earlier_runs: Sequence[Run], number: int) -> RemainingBudge
             exhausted += int(count)
             continue
         histories.append(history)
-        people, limit = people + int(count), min(limit, epsilon_left)
-    return RemainingBudget(number, limit * (1 - 1e-12), people, exhausted, tuple(histories))
+        people, epsilon_limit = people + int(count), min(epsilon_limit, epsilon_left)
+    return RemainingBudget(number, epsilon_limit * (1 - 1e-12), people, exhausted, tuple(histories))
 
 
 def within_promises(spec: SurveySpec, ledger: str | Path) -> tuple[SurveySpec, RemainingBudget]:
-    """Limit the epsilon (nats) and eta of a panel's later round to the budget that earlier rounds left.
+    """Limit the epsilon (nats) and eta of a panel's later round to the remaining budget.
 
-    ledger : the file in which `privatize` records the runs of the survey.
+    Parameters
+    ----------
+    spec : The description of the round.
+    ledger : The file of `privatize` that records the runs of the survey.
 
-    Returns the description with its limits, and the remaining budget. `RemainingBudget.require` then checks the plan.
-    Raises `InvalidInput` if nothing is left.
+    Returns
+    -------
+    (SurveySpec, RemainingBudget)
+        The description with its limits, and the remaining budget. `RemainingBudget.require` then checks the plan.
+
+    Raises
+    ------
+    InvalidInput
+        If nothing is left.
 
     >>> spec = SurveySpec.from_toml('''
     ... [survey]

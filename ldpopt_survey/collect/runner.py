@@ -32,10 +32,10 @@ class Runner(Protocol):
     """Runs a function on every item, in any order. The function may run more than once on an item."""
 
     def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
-        """Return the results, in the order in which they are ready."""
+        """Return the results as they become ready."""
 
     def total(self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]) -> T:
-        """The results of at least one item, merged; `merge` is associative and commutative."""
+        """Merge the results of at least one item; `merge` is associative and commutative."""
 
 
 def yield_all(results: Iterator[T], expected: int) -> Iterator[T]:
@@ -66,7 +66,7 @@ class Threads:
         positive_integer(self.workers, "workers")
 
     def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
-        """The results, in the order in which they are ready. After a failure no further item is begun."""
+        """Yield the results as they become ready. After a failure no further item is begun."""
         if self.workers == 1:
             yield from map(function, items)
             return
@@ -93,7 +93,7 @@ class Dask:
     client: Any
 
     def map(self, function: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
-        """The results in the order in which they are ready. After a failure the remaining tasks are cancelled."""
+        """Yield the results as they become ready; after a failure, cancel the remaining tasks."""
         from distributed import as_completed
 
         futures = self.client.map(function, list(items), pure=False)
@@ -138,7 +138,7 @@ def _cluster_errors() -> tuple[type[BaseException], ...]:
 
 @contextmanager
 def dask_runner(scheduler: str | None = None, workers: int = 2) -> Iterator[Dask]:
-    """A runner on the cluster at `scheduler` (``tcp://...``), or on `workers` processes of this machine.
+    """Open the cluster at `scheduler` (``tcp://...``), or one of `workers` local processes.
 
     Needs the extra ``dask``.
     """
@@ -155,7 +155,7 @@ _CLUSTER_LOGS = ("distributed", "tornado", "asyncio")
 
 @contextmanager
 def _quiet_cluster() -> Iterator[None]:
-    """Log nothing of a cluster: what is lost of the work is `LostWork`, and what a task raises is raised here."""
+    """Log nothing of a cluster: lost work becomes `LostWork`, and a task's exception is raised here."""
     names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _CLUSTER_LOGS]
     loggers = [logging.getLogger(name) for name in {*names, *_CLUSTER_LOGS}]
     levels = [logger.level for logger in loggers]
@@ -181,10 +181,10 @@ def _runners(Client: Any, LocalCluster: Any, scheduler: str | None, workers: int
         return
     workers = positive_integer(workers, "workers")
     # Its page of state takes any free port, and answers this machine alone.
-    quiet: dict[str, Any] = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
-    quiet["silence_logs"] = logging.CRITICAL
+    cluster_options: dict[str, Any] = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    cluster_options["silence_logs"] = logging.CRITICAL
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, **quiet) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, **cluster_options) as cluster,
         Client(cluster) as client,
     ):
         yield Dask(client)

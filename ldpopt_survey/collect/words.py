@@ -1,6 +1,6 @@
-"""The key of a survey -> the random 64-bit words that decide its reports: AES-CTR keystream, or memoised AES-CMAC.
+"""The key of a survey -> the random 64-bit words that decide its reports: AES-CTR keystream, or memoized AES-CMAC.
 
-A key is 32 secret bytes in a file that only its owner can read. A memoised word is the CMAC of (round, respondent,
+A key is 32 secret bytes in a file that only its owner can read. A memoized word is the CMAC of (round, respondent,
 question, answer), so that a retry repeats the same report.
 
 Memoizing hides the following: a re-run, a retry or a restored backup gives every respondent the report that was already
@@ -61,7 +61,7 @@ class SecretKey:
         return cls(secrets.token_bytes(_KEY_BYTES))
 
     def derive(self, purpose: bytes) -> bytes:
-        """32 bytes for one purpose (at most 16 bytes long); different purposes give independent keys."""
+        """Derive 32 bytes for a purpose (at most 16 bytes); different purposes give independent keys."""
         return hashlib.blake2b(key=self._secret, person=purpose, digest_size=_KEY_BYTES).digest()
 
     def check(self) -> str:
@@ -90,7 +90,7 @@ class SecretKey:
 
 
 def create_key(path: str | os.PathLike[str]) -> SecretKey:
-    """A fresh survey key, saved at `path` with mode 0600; `InvalidInput` if the path is taken.
+    """Create a survey key at `path` with mode 0600; raise `InvalidInput` if the path exists.
 
     A holder of the key can undo the privatization of every report made with it. So keep it with the raw answers, and
     delete it with them.
@@ -101,11 +101,11 @@ def create_key(path: str | os.PathLike[str]) -> SecretKey:
 
 
 def read_key(path: str | os.PathLike[str]) -> SecretKey:
-    """The key saved at `path`.
+    """Read the key saved at `path`.
 
-    Raises `InvalidInput` if the file is missing, malformed, a link, not owned by this user, or readable by others. On
-    Windows the last three are not checked, since a file's mode does not show them there: keep the key in a folder of
-    your own.
+    Raises `InvalidInput` if the file is missing, malformed, a link, not owned by this user, or readable by others.
+    Windows
+    does not show the last three in a file's mode, so they are not checked there: keep the key in a private folder.
     """
     try:
         handle = os.open(path, _READING)
@@ -115,8 +115,8 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise invalid("key file", "a regular file", "something else", str(path))
-        owned = hasattr(os, "geteuid")  # Windows has no owner and mode of this kind
-        if owned and status.st_uid != os.geteuid():
+        has_owner = hasattr(os, "geteuid")  # Windows has no owner and mode of this kind
+        if has_owner and status.st_uid != os.geteuid():
             raise invalid("key file", "a file of this user", "another user's", str(path))
         refuse_shared(status, "key file", path)
         content = os.read(handle, 200)
@@ -148,7 +148,7 @@ class Words(Protocol):
     """A sequence of 64-bit words that look independent and uniform to anybody without the key."""
 
     def fill(self, out: WordArray) -> None:
-        """Put the next ``len(out)`` <= `CHUNK_WORDS` words into `out`."""
+        """Write the next ``len(out)`` <= `CHUNK_WORDS` words into `out`."""
 
 
 class Keystream:
@@ -164,9 +164,11 @@ class Keystream:
         block = struct.pack(">IIQ", partition, question, 0)
         cipher = Cipher(algorithms.AES(key.derive(b"ldpopt stream")), modes.CTR(block))
         self._encryptor = cipher.encryptor()
-        self._room = np.empty(8 * CHUNK_WORDS + 16, np.uint8)  # the cipher needs room for one block more than it writes
-        self._words = self._room[: 8 * CHUNK_WORDS].view("<u8")
-        self._view = self._room.data
+        self._buffer = np.empty(
+            8 * CHUNK_WORDS + 16, np.uint8
+        )  # the cipher needs room for one block more than it writes
+        self._words = self._buffer[: 8 * CHUNK_WORDS].view("<u8")
+        self._view = self._buffer.data
 
     def fill(self, out: WordArray) -> None:
         """Write the next words into `out`."""
@@ -200,10 +202,10 @@ MAX_ID_BYTES = 4096
 
 
 class Respondents:
-    """The CMAC states of a batch of respondent ids, from which the words of each question follow.
+    """The CMAC states of a batch of respondent ids, which give the words of each question.
 
-    ids : a pyarrow string array without nulls. An id is its UTF-8 text, in the writing that
-        `Privatizer.ids` gives it: 7, "7" and "07" are one respondent.
+    ids : a pyarrow string array without nulls. An id is its UTF-8 text, normalized by
+        `Privatizer.ids`: 7, "7" and "07" are one respondent.
 
     A word is the AES-CMAC (RFC 4493) of a message, computed for all ids at once. The message is the id, padded with
     zeros to whole blocks that end with its length, and then one block with the question's tag.
@@ -217,7 +219,7 @@ class Respondents:
         doubled = int.from_bytes(self._encryptor.update(bytes(16)), "big") << 1
         doubled ^= (doubled >> 128) * ((1 << 128) | 0x87)
         self._subkey = np.frombuffer(doubled.to_bytes(16, "big"), "<u8")
-        self._room = np.empty(16 * CHUNK_WORDS + 16, np.uint8)  # the cipher asks for a block more than it writes
+        self._buffer = np.empty(16 * CHUNK_WORDS + 16, np.uint8)  # the cipher asks for a block more than it writes
         self._states: Blocks = np.empty((len(ids), 2), "<u8")
         for start in range(0, len(ids), _BATCH_IDS):
             text, starts, sizes = _bytes(ids.slice(start, _BATCH_IDS))
@@ -232,15 +234,15 @@ class Respondents:
         selection._states = self._states[places]
         return selection
 
-    def words(self, tags: list[bytes], answers: npt.NDArray[Any] | None = None) -> MemoisedWords:
-        """The words of a question, one for each id in order.
+    def words(self, tags: list[bytes], answers: npt.NDArray[Any] | None = None) -> MemoizedWords:
+        """Return the words of a question, one for each id in order.
 
         tags : one of 16 bytes for all ids, or one for each answer; `answers` are then the positions of the ids' tags.
         """
         answer_count = len(self) if answers is None and len(tags) == 1 else 0 if answers is None else len(answers)
         if answer_count != len(self):
             raise invalid("words", f"{len(self)} answers, one an id", answer_count)
-        return MemoisedWords(self, np.frombuffer(b"".join(tags), "<u8").reshape(-1, 2), answers)
+        return MemoizedWords(self, np.frombuffer(b"".join(tags), "<u8").reshape(-1, 2), answers)
 
     def macs(self, tag: bytes) -> Blocks:
         """Return the 128-bit MACs of all ids and a 16-byte tag, shape (n, 2)."""
@@ -250,7 +252,9 @@ class Respondents:
         return macs
 
     def some_macs(self, tags: WordArray, start: int, count: int) -> Blocks:
-        """The MACs of at most `count` <= `CHUNK_WORDS` ids from `start`. The next call overwrites the result.
+        """Compute the MACs of at most `count` <= `CHUNK_WORDS` ids from `start`.
+
+        The next call overwrites the result.
 
         tags : one tag of two words for all ids, shape (2,), or one for each, shape (count, 2).
         """
@@ -262,8 +266,8 @@ class Respondents:
 
     def _encrypt(self, blocks: Blocks) -> Blocks:
         size = blocks.nbytes
-        self._encryptor.update_into(blocks.reshape(-1).view(np.uint8).data, self._room[: size + 16].data)
-        return self._room[:size].view("<u8").reshape(-1, 2)
+        self._encryptor.update_into(blocks.reshape(-1).view(np.uint8).data, self._buffer[: size + 16].data)
+        return self._buffer[:size].view("<u8").reshape(-1, 2)
 
     def _absorb(self, text: npt.NDArray[np.uint8], starts: Lengths, sizes: Lengths, states: Blocks) -> None:
         """Process the blocks of every id and put the CMAC states that result into `states`."""
@@ -292,7 +296,7 @@ class Respondents:
             states[active] = self._encrypt(message)
 
 
-class MemoisedWords:
+class MemoizedWords:
     """The words of one question, in the order of the ids."""
 
     def __init__(self, respondents: Respondents, tags: WordArray, answers: npt.NDArray[Any] | None) -> None:
@@ -317,7 +321,7 @@ def tag(*parts: str) -> bytes:
     return digest.digest()
 
 
-_MASKS = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], np.uint64)
+_MASKS = np.array([(1 << (8 * size)) - 1 for size in range(9)], np.uint64)
 
 
 def _bytes(ids: Any) -> tuple[npt.NDArray[np.uint8], Lengths, Lengths]:

@@ -20,7 +20,7 @@ from ldpopt.files import strict
 from ldpopt.files.atomic import NO_FILE, UNFINISHED, create_private, digest, replace_text, sync_folder
 from ldpopt_survey.collect.answers import Partition, partitions
 from ldpopt_survey.collect.coding import Tally
-from ldpopt_survey.collect.randomness import Memoised, Randomness
+from ldpopt_survey.collect.randomness import Memoized, Randomness
 from ldpopt_survey.collect.words import read_key
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.records import load
@@ -36,10 +36,12 @@ _SEAL_DIGITS = 64  # hexadecimal digits of a SHA-256
 class WorkFolder:
     """A run in progress. Only its owner can read the folder, except `parts`; it is removed when the run ends.
 
-    The folder holds no raw answer. It holds the bounds of the partitions, tallies, keyed pseudonyms while duplicates
-    are sought, and, unless words are memoised, the run's key. Workers get the path of the folder, never a key.
+    The folder holds no raw answer. It holds the bounds of the partitions, tallies, and keyed pseudonyms during the
+    search
+    for duplicates. Unless words are memoized, it also holds the run's key. Workers get the path of the folder, never a
+    key.
 
-    Somebody else who writes in the folder can only make a run take longer. Its content is used only if it fits the
+    Another writer in the folder can only make a run take longer. Its content is used only if it fits the
     plan, the answers and the key of the caller. A finished piece of work must also have the checksum that was recorded
     when it was finished; otherwise the piece is done again, with the same bytes.
 
@@ -54,36 +56,36 @@ class WorkFolder:
     def create(
         cls, path: Path, plan: Plan, files: list[Path], randomness: Randomness, run_description: dict[str, Any]
     ) -> WorkFolder:
-        """A new work folder at `path`, complete or absent, for a run of the `description` `run_description`."""
+        """Create a work folder at `path`, complete or absent, for a run with this `description`."""
         key = randomness.key()
         parts = partitions(files, plan.file, trim_empty=True)
         if sum(part.rows for part in parts) == 0:
-            raise invalid("answers", "at least one row", Phrase("none"), str(files[0]))
+            raise InvalidInput(f"{files[0]}: the answers have no rows; expected at least one")
         state = {
             **run_description,
             "run": secrets.token_hex(8),
             "key": key.check(),
             "partitions": [part.to_dict() for part in parts],
         }
-        unfinished = path.with_name(f"{path.name}{ASIDE_SUFFIX}{secrets.token_hex(8)}")
-        unfinished.mkdir(mode=0o700)
+        temporary_path = path.with_name(f"{path.name}{ASIDE_SUFFIX}{secrets.token_hex(8)}")
+        temporary_path.mkdir(mode=0o700)
         try:
             for name in (PARTS, RECORDS, SPILLS):
-                (unfinished / name).mkdir()
-            replace_text(unfinished / PLAN, plan.to_json())
-            if not isinstance(randomness, Memoised):
-                key.save(unfinished / KEY)
-            replace_text(unfinished / STATE, strict.json_text(state))
-            unfinished.rename(path)
+                (temporary_path / name).mkdir()
+            replace_text(temporary_path / PLAN, plan.to_json())
+            if not isinstance(randomness, Memoized):
+                key.save(temporary_path / KEY)
+            replace_text(temporary_path / STATE, strict.json_text(state))
+            temporary_path.rename(path)
         except BaseException:
-            shutil.rmtree(unfinished, ignore_errors=True)  # if the disk refuses that too, the next call removes it
+            shutil.rmtree(temporary_path, ignore_errors=True)  # if the disk refuses that too, the next call removes it
             raise
         sync_folder(path.parent)
         return cls.open(path)
 
     @classmethod
     def open(cls, path: Path, seal: str | None = None) -> WorkFolder:
-        """The work folder at `path`, whose state must have the checksum `seal` if one is given."""
+        """Open the work folder at `path`; its state must have the checksum `seal` if one is given."""
         try:
             content = (path / STATE).read_bytes()
         except NO_FILE:
@@ -107,9 +109,9 @@ class WorkFolder:
         if not isinstance(folder.state, dict) or not isinstance(folder.state.get("run"), str):
             raise _no_work_folder(path)
         refuse_others(run_description, folder.state, path)
-        # A memoised run uses the caller's key file, any other run the key in its folder; either must be the run's first
+        # A memoized run uses the caller's key file, any other run the key in its folder; either must be the run's first
         # key.
-        key = randomness.key() if isinstance(randomness, Memoised) else read_key(path / KEY)
+        key = randomness.key() if isinstance(randomness, Memoized) else read_key(path / KEY)
         parts = [part.to_dict() for part in partitions(files, plan.file, trim_empty=True)]
         refuse_others({**run_description, "key": key.check(), "partitions": parts}, folder.state, path)
         for name in (PARTS, RECORDS, SPILLS):
@@ -137,41 +139,41 @@ class WorkFolder:
         content = {"sha256": self._digest(index), "tally": asdict(tally)}
         replace_text(self._record(index), strict.json_text(content))
 
-    def recorded(self, index: int) -> tuple[str, Tally] | None:
-        """The recorded (checksum, tally) of a finished partition; None without a record that can be read."""
+    def read_record(self, index: int) -> tuple[str, Tally] | None:
+        """Read the (checksum, tally) of a finished partition; None without a readable record."""
         try:
             content = strict.json_value(self._record(index).read_bytes(), "record")
             return str(content["sha256"]), tally_of(content["tally"])
         except (*NO_FILE, InvalidInput, KeyError, TypeError):
             return None
 
-    def todo(self) -> list[int]:
+    def pending_parts(self) -> list[int]:
         """List the partitions whose reports or marks are missing or damaged."""
         return [index for index in range(len(self.state["partitions"])) if not self._finished(index)]
 
     def _finished(self, index: int) -> bool:
-        record = self.recorded(index)
+        record = self.read_record(index)
         try:
             is_intact = record is not None and record[0] == self._digest(index)
-            return is_intact and self.sealed(self.marks(index)) is not None
+            return is_intact and self.read_sealed(self.marks(index)) is not None
         except NO_FILE:
             return False
 
     def tallies(self) -> list[Tally]:
         """Return the tallies of all partitions; each must be finished."""
-        records = [self.recorded(index) for index in range(len(self.state["partitions"]))]
+        records = [self.read_record(index) for index in range(len(self.state["partitions"]))]
         return [record[1] for record in records if record is not None]
 
     def spill(self, index: int) -> Path:
-        """The path of the pseudonyms of a partition's respondents, which are kept while duplicates are sought."""
+        """Return the path of the pseudonyms of a partition, kept during the search for duplicates."""
         return self.path / SPILLS / f"{index:06d}"
 
     def write_sealed(self, path: Path, content: bytes) -> None:
-        """Write a private file of the run, which `sealed` recognises."""
+        """Write a private file of the run, which `read_sealed` recognizes."""
         create_private(path, content + self._seal(path, content), force=True)
 
-    def sealed(self, path: Path) -> bytes | None:
-        """The value that `write_sealed` wrote at `path`; None if it is missing, damaged, or of another path or run."""
+    def read_sealed(self, path: Path) -> bytes | None:
+        """Read a file of `write_sealed`; None if missing, damaged, or of another path or run."""
         try:
             content = path.read_bytes()
         except NO_FILE:
@@ -188,8 +190,8 @@ class WorkFolder:
         return self.path / RECORDS / f"{index:06d}.people"
 
     def rows(self, name: str) -> npt.NDArray[np.int64] | None:
-        """The sorted numbers of the rows to leave out, once they are known: `DROPPED` doubles, or those `BEYOND`."""
-        content = self.sealed(self.path / name)
+        """Read the numbers of rows to leave out (`DROPPED` or `BEYOND`), sorted; None if unknown."""
+        content = self.read_sealed(self.path / name)
         return None if content is None or len(content) % 8 else np.frombuffer(content, "<i8").astype(np.int64)
 
     def sweep(self) -> None:
@@ -223,9 +225,9 @@ def is_work_folder(path: Path) -> bool:
 
 
 def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str, Any]:
-    """The values that must not change between a run and its resumption, ready for JSON.
+    """Return the values that must not change between a run and its resumption, ready for JSON.
 
-    The answers are recognised by their content and time of change. If other answers were privatized with the words of
+    The answers are recognized by their content and time of change. If other answers were privatized with the words of
     an unfinished run, the two sets of reports could be compared. So a run whose answers changed is refused.
     """
     modified_ns = [path.stat().st_mtime_ns for path in files]
@@ -238,11 +240,14 @@ def description(plan: Plan, files: list[Path], mode: str, kind: str) -> dict[str
 
 
 def refuse_copies(folder: WorkFolder) -> None:
-    """`InvalidInput`, and no folder, if two files with rows have the same content: it would spend an epsilon twice."""
-    filled = {piece.path for part in folder.partitions for piece in part.pieces if piece.rows}
+    """Raise `InvalidInput`, and remove the folder, if two files with rows are identical.
+
+    Reports of both files would spend the epsilon of the same answers twice.
+    """
+    paths_with_rows = {piece.path for part in folder.partitions for piece in part.pieces if piece.rows}
     first_paths: dict[str, str] = {}
     for path, content, _ in folder.state["files"]:
-        if path in filled and first_paths.setdefault(content, path) != path:
+        if path in paths_with_rows and first_paths.setdefault(content, path) != path:
             remove(folder.path)
             expected = "files of different people (or alike=True, --alike, if two files are the same by chance)"
             raise invalid("answers", expected, Phrase(f"the same content in {first_paths[content]} and {path}"))
@@ -278,7 +283,7 @@ def remove_left_aside(work: Path) -> None:
 
 
 def tally_of(data: Any) -> Tally:
-    """The tally in a record; `InvalidInput` for anything else."""
+    """Read the tally in a record; raise `InvalidInput` for anything else."""
     return load(Tally, data, "tally")
 
 
@@ -288,4 +293,4 @@ def _delete_folder(aside_path: Path) -> None:
 
 
 def _no_work_folder(path: Path) -> InvalidInput:
-    return invalid("privatize", "the work folder of an unfinished run (or delete it)", Phrase("another"), str(path))
+    return InvalidInput(f"{path} is not the work folder of an unfinished run; delete it to start again")

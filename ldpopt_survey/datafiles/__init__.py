@@ -1,1 +1,4 @@
-"""Files of answers as people have them: delimited text in any writing, Excel, Parquet, SPSS, Stata and SAS."""
+"""Files of answers as people have them: delimited text, Excel, Parquet, SPSS, Stata, SAS.
+
+Delimited text may have any delimiter, encoding and decimal mark.
+"""

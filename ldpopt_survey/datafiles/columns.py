@@ -1,4 +1,4 @@
-"""Files of answers to what their columns hold, found in one pass; columns of text to numbers, and numbers to bins.
+"""Profile the columns of files of answers in one pass, convert columns of text to numbers, and numbers to bins.
 
 A profile is for the holder of the answers, since counts are not private.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import InvalidInput, invalid
 from ldpopt.extras import pa, pc
 from ldpopt.files.delimited import PLAIN, Dialect, sniff
 from ldpopt.files.table import lacking_column
@@ -35,32 +35,32 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 
 
 def to_numbers(column: Any) -> Any:
-    """A pyarrow column of numbers, or of their text, as finite float64; null where there is none."""
+    """Convert a pyarrow column of numbers, or of their text, to finite float64, else null."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         numbers = pc.cast(column, pa.float64(), safe=False)
     elif _is_text(column):
-        trimmed = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
-        number = pc.and_(pc.match_substring_regex(trimmed, _NUMBER), pc.less(pc.binary_length(trimmed), 60))
-        trimmed = pc.utf8_ltrim(pc.if_else(number, trimmed, pa.scalar(None, pa.large_string())), "+")
-        numbers = pc.cast(trimmed, pa.float64())
+        texts = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
+        is_number = pc.and_(pc.match_substring_regex(texts, _NUMBER), pc.less(pc.binary_length(texts), 60))
+        texts = pc.utf8_ltrim(pc.if_else(is_number, texts, pa.scalar(None, pa.large_string())), "+")
+        numbers = pc.cast(texts, pa.float64())
     else:
         raise invalid("bins", "a column of numbers", str(column.type))
     return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, pa.float64()))
 
 
 def is_one_of(column: Any, codes: Sequence[str]) -> Any:
-    """Where a pyarrow column holds one of `codes`: as its text without blanks around it, or as the same number."""
+    """Return a mask of the cells that equal one of `codes`, as trimmed text or as a number."""
     numbers = [number for number in to_numbers(pa.array(list(codes), pa.string())).to_pylist() if number is not None]
     if not _is_text(column):
         try:
             return pc.is_in(to_numbers(column), pa.array(numbers, pa.float64()))
         except ValueError:  # no numbers, such as true and false
             column = pc.cast(column, pa.large_string())
-    trimmed = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
-    is_listed = pc.is_in(trimmed, pa.array(list(codes), pa.large_string()))
-    return pc.or_(is_listed, pc.is_in(to_numbers(trimmed), pa.array(numbers, pa.float64())))
+    texts = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
+    is_listed = pc.is_in(texts, pa.array(list(codes), pa.large_string()))
+    return pc.or_(is_listed, pc.is_in(to_numbers(texts), pa.array(numbers, pa.float64())))
 
 
 def _is_text(column: Any) -> bool:
@@ -69,11 +69,11 @@ def _is_text(column: Any) -> bool:
 
 
 MAX_DISTINCT_VALUES = 1000
-"""Different values of a column that are counted; one with more is text of its own in every row, or numbers."""
+"""The most different values of a column that are counted. A column with more holds free text, or numbers."""
 
-MOST_WORDS = 100
-MOST_COLUMNS = 5000
-LONGEST_VALUE = 200
+MAX_WORDS = 100
+MAX_PROFILED_COLUMNS = 5000
+MAX_VALUE_LENGTH = 200
 _NUMERAL = re.compile(r"\s*[+-]?\d+([.,]\d*)?\s*", re.ASCII)
 _RANGE_CELLS = 4_000_000
 _RANGE_BYTES = 1 << 23
@@ -83,13 +83,15 @@ _MAX_BATCH_SAMPLE = 2000
 
 @dataclass
 class ColumnProfile:
-    """One column of a file, with how many of its cells are `rows`, `empty` and `numeric`.
+    """One column of a file, with the numbers of its cells that are `rows`, `empty` and `numeric`.
 
-    values : the different values as text with their counts, without empty cells; None if there are over a thousand.
-    words : the values that are no numbers, of text, with their counts; None if there are over a hundred.
-    whole : whether all numbers are whole. distinct : whether no value came twice, as far as was looked.
-    wording : the question's text, where the file has it.
-    levels : the categories that the file declares, in order: pairs of a number, if there is one, and the label.
+    - `values` : the different values as text with their counts, without empty cells; None if there are over a thousand.
+    - `words` : the values of text that are not numbers, with their counts; None if there are over a hundred.
+    - `has_only_integers` : True if all numbers are integers.
+    - `is_distinct` : True if no counted value came twice.
+    - `has_scalars` : True if the cells hold no lists, records or bytes.
+    - `wording` : the question's text, if the file has it.
+    - `levels` : the categories that the file declares, in order: pairs of a number, if there is one, and the label.
     """
 
     name: str
@@ -98,16 +100,16 @@ class ColumnProfile:
     values: Counter[str] | None = field(default_factory=Counter)
     words: Counter[str] | None = field(default_factory=Counter)
     numeric: int = 0
-    whole: bool = True
-    distinct: bool = True
-    plain: bool = True
+    has_only_integers: bool = True
+    is_distinct: bool = True
+    has_scalars: bool = True
     wording: str = ""
     levels: tuple[tuple[float | None, str], ...] = ()
     _samples: list[Array] = field(default_factory=list, repr=False)
 
     @property
-    def answered(self) -> int:
-        """Cells that hold something."""
+    def answer_count(self) -> int:
+        """The number of cells that are not empty."""
         return self.rows - self.empty
 
     @property
@@ -120,39 +122,39 @@ class ColumnProfile:
         self.rows += len(column)
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            self.plain, self.values, self.words = False, None, None
+            self.has_scalars, self.values, self.words = False, None, None
             return
         column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        counted = pc.value_counts(column)
-        self._count(counted.field("values"), counted.field("counts"))
+        value_counts = pc.value_counts(column)
+        self._count(value_counts.field("values"), value_counts.field("counts"))
         try:
             numbers = np.asarray(pc.drop_null(to_numbers(column)).to_numpy(zero_copy_only=False))
         except ValueError:  # days, true and false
             return
         self.numeric += len(numbers)
-        self.whole = self.whole and bool((numbers == np.floor(numbers)).all())
+        self.has_only_integers = self.has_only_integers and bool((numbers == np.floor(numbers)).all())
         self._samples.append(numbers[:: -(-len(numbers) // _MAX_BATCH_SAMPLE) or 1])
         if len(self._samples) > 100:  # every second batch is enough of a long file
             self._samples = self._samples[::2]
 
     def _count(self, values: Any, counts: Any) -> None:
-        absent = pc.is_null(values, nan_is_null=True)
+        is_empty = pc.is_null(values, nan_is_null=True)
         if not pa.types.is_floating(values.type):
             values = pc.cast(values, pa.large_string())
-            absent = pc.or_(absent, pc.equal(pc.binary_length(pc.utf8_trim_whitespace(values)), 0))
-        absent = pc.fill_null(absent, True)
-        self.empty += pc.sum(pc.filter(counts, absent)).as_py() or 0
-        values, counts = pc.filter(values, pc.invert(absent)), pc.filter(counts, pc.invert(absent))
-        repeated = bool(len(counts)) and pc.max(counts).as_py() > 1
-        self.distinct = self.distinct and not repeated
+            is_empty = pc.or_(is_empty, pc.equal(pc.binary_length(pc.utf8_trim_whitespace(values)), 0))
+        is_empty = pc.fill_null(is_empty, True)
+        self.empty += pc.sum(pc.filter(counts, is_empty)).as_py() or 0
+        values, counts = pc.filter(values, pc.invert(is_empty)), pc.filter(counts, pc.invert(is_empty))
+        has_repeats = bool(len(counts)) and pc.max(counts).as_py() > 1
+        self.is_distinct = self.is_distinct and not has_repeats
         if self.words is not None and not pa.types.is_floating(values.type):
-            word = pc.is_null(to_numbers(values))
-            self.words.update(dict(_pairs(pc.filter(values, word), pc.filter(counts, word), MOST_WORDS)))
-            self.words = self.words if len(self.words) <= MOST_WORDS else None
+            is_word = pc.is_null(to_numbers(values))
+            self.words.update(dict(_pairs(pc.filter(values, is_word), pc.filter(counts, is_word), MAX_WORDS)))
+            self.words = self.words if len(self.words) <= MAX_WORDS else None
         if self.values is None:
             return
         for text, count in _pairs(values, counts, MAX_DISTINCT_VALUES):
-            self.distinct = self.distinct and text not in self.values
+            self.is_distinct = self.is_distinct and text not in self.values
             self.values[text] += count
         if len(self.values) > MAX_DISTINCT_VALUES:
             self.values = None
@@ -160,9 +162,9 @@ class ColumnProfile:
 
 @dataclass(frozen=True)
 class FileProfile:
-    """The columns of a file, and how it is written if it is text; `kind` as `pieces.kind_of` says.
+    """The columns of a file, its type (`pieces.kind_of`), and its dialect if it is text.
 
-    empty_rows : how many empty rows at the end are not among its rows.
+    empty_rows : the number of empty rows at the end, which are not among its rows.
     """
 
     path: Path
@@ -183,10 +185,12 @@ class FileProfile:
 def profile(
     path: str | Path, delimiter: str = "", encoding: str = "", decimal: str = "", header_rows: int | None = None
 ) -> FileProfile:
-    """Look at every column of a file once, in memory that does not grow with its rows.
+    """Read every column of a file once, in memory that does not grow with its rows.
 
-    delimiter, encoding, decimal, header_rows : how a file is written, where that is not to be guessed (`Dialect`).
-    `InvalidInput` for a file that cannot be read, whose first line looks like answers, or that has no rows; it quotes
+    delimiter, encoding, decimal, header_rows : the format of the file, if it is not to be guessed (`Dialect`).
+
+    Raises `InvalidInput` for a file that cannot be read, whose first line looks like answers, or that has no rows; it
+    quotes
     no value.
     """
     path = Path(path)
@@ -199,22 +203,22 @@ def profile(
     elif kind == "workbook":
         dialect = Dialect(header_rows=header_rows_in_workbook(path) if header_rows is None else header_rows)
     names = names_of(path, dialect)
-    if not 0 < len(names) <= MOST_COLUMNS:
-        raise invalid("file", f"1 to {MOST_COLUMNS} columns", len(names), str(path))
+    if not 0 < len(names) <= MAX_PROFILED_COLUMNS:
+        raise invalid("file", f"1 to {MAX_PROFILED_COLUMNS} columns", len(names), str(path))
     texts, levels = texts_of(path, dialect), levels_of(path)
     columns = [
         ColumnProfile(name, wording=" ".join((texts.get(name) or "").split()), levels=levels.get(name, ()))
         for name in names
     ]
     for start, stop, rows in ranges_of(
-        path, max(1000, _RANGE_CELLS // len(names)), _RANGE_BYTES, dialect, trimmed=True
+        path, max(1000, _RANGE_CELLS // len(names)), _RANGE_BYTES, dialect, trim_empty=True
     ):
         for batch in batches_of(str(path), start, stop, rows, names, dialect, _BATCH_ROWS):
             for index, column in enumerate(columns):
                 values_hidden(f"{path}, column {column.name!r}", column.add, batch.column(index))
     rows = columns[0].rows
     if not rows:
-        raise invalid("file", "at least one row below the column names", Phrase("none"), str(path))
+        raise InvalidInput(f"{path}: the file has no row below the column names")
     if header_rows is None and kind in ("delimited", "workbook"):
         _require_names(path, columns, rows)
     return FileProfile(path, kind, dialect, rows, tuple(columns), empty_rows_at_end(path, dialect))
@@ -243,7 +247,7 @@ def _text(value: Any) -> str:
     """A value as it is named in a plan; of a long one, its beginning."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    return str(value)[:LONGEST_VALUE]
+    return str(value)[:MAX_VALUE_LENGTH]
 
 
 def _pairs(values: Any, counts: Any, max_values: int) -> list[tuple[str, int]]:

@@ -19,20 +19,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import arrow_csv, pa, pc
 from ldpopt.files.delimited import PLAIN, Dialect
 
-MAX_RECORD = 1 << 24
+MAX_RECORD_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
 class Head:
     """The part of a delimited file above its records.
 
-    names : the columns' names, all different: of a name that stands twice both have a number, and a column without
-        one is called by its place. texts : what the header rows below the names say of each column.
-    begin : the byte where the records begin. content : the bytes of the first header row.
+    - `names` : the columns' names, all different. A name that occurs twice gets a number, and a column without a name
+      is
+      named by its position.
+    - `texts` : for each column, the text in the header rows below the names.
+    - `begin` : the byte at the start of the records.
+    - `content` : the bytes of the first header row.
     """
 
     names: tuple[str, ...]
@@ -41,43 +44,43 @@ class Head:
     content: bytes
 
 
-def head(path: Path, dialect: Dialect = PLAIN) -> Head:
+def read_head(path: Path, dialect: Dialect = PLAIN) -> Head:
     """Read the header rows of a file; `InvalidInput` if there are none of that kind."""
     width, size = 1 + dialect.wide, 1 << 16
     while True:
         with open(path, "rb") as file:
             start = file.read(size)
-        skipped = len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0
-        skipped = 2 if dialect.wide and start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else skipped
-        ends = (_record_ends(_signs(start[skipped:], dialect)) + 1) * width + skipped
-        if len(ends) > dialect.header_rows + 1 or len(start) < size or size >= MAX_RECORD:
+        offset = len(codecs.BOM_UTF8) if start.startswith(codecs.BOM_UTF8) else 0
+        offset = 2 if dialect.wide and start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else offset
+        ends = (_record_ends(_signs(start[offset:], dialect)) + 1) * width + offset
+        if len(ends) > dialect.header_rows + 1 or len(start) < size or size >= MAX_RECORD_BYTES:
             break
         size *= 4
-    if len(ends) and _EXCEL.fullmatch(_decoded(start[skipped : ends[0]], dialect, path).encode()):
-        skipped, ends = int(ends[0]), ends[1:]
-    first = start[skipped : ends[0]] if len(ends) else start[skipped:]
-    if (not len(ends) and dialect.header_rows) or not _decoded(first, dialect, path).strip():
-        raise invalid("answers", "a first line with the column names", Phrase("none"), str(path))
-    rows = [_cells(first, dialect, path)]
+    if len(ends) and _EXCEL.fullmatch(_decoded(start[offset : ends[0]], dialect, path).encode()):
+        offset, ends = int(ends[0]), ends[1:]
+    first_row = start[offset : ends[0]] if len(ends) else start[offset:]
+    if (not len(ends) and dialect.header_rows) or not _decoded(first_row, dialect, path).strip():
+        raise InvalidInput(f"{path}: the first line must have the column names, and it is empty")
+    rows = [_cells(first_row, dialect, path)]
     for number in range(1, dialect.header_rows):
         if number >= len(ends):
             raise invalid("header_rows", f"at most the rows of the file, {len(ends)}", dialect.header_rows, str(path))
         rows.append(_cells(start[ends[number - 1] : ends[number]], dialect, path))
     if not dialect.header_rows:
         names = distinct_names([""] * len(rows[0]))
-        return Head(names, ("",) * len(names), skipped, first)
-    names, texts = named_by(rows)
-    return Head(names, texts, int(ends[dialect.header_rows - 1]), first)
+        return Head(names, ("",) * len(names), offset, first_row)
+    names, texts = names_and_texts(rows)
+    return Head(names, texts, int(ends[dialect.header_rows - 1]), first_row)
 
 
 _EXCEL = re.compile(rb"sep=[,;|\t]\r?\n?", re.IGNORECASE)
 
 
-def named_by(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns' names and texts that header rows say.
+def names_and_texts(rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns' names and texts in header rows.
 
-    A column without a name, to the right of one with a name, has its options in the second row, as SurveyMonkey writes
-    them: both are then called by the question and the option.
+    SurveyMonkey writes the options of a question in the second row. The question's name is above the first option only.
+    Such columns are named by the question and the option.
     """
     names = _without_quotes([cell.strip() for cell in rows[0]])
     lower_rows = [[row[place].strip() if place < len(row) else "" for place in range(len(names))] for row in rows[1:]]
@@ -104,9 +107,11 @@ def _without_quotes(names: Sequence[str]) -> list[str]:
     >>> _without_quotes(["'age'", "'vote'"]), _without_quotes(["'age'", "vote"]), _without_quotes(["'a'b'"])
     (['age', 'vote'], ["'age'", 'vote'], ["'a'b'"])
     """
-    named = [name for name in names if name]
+    nonempty_names = [name for name in names if name]
     for mark in _QUOTES:
-        if named and all(len(name) > 2 and name[0] == name[-1] == mark and mark not in name[1:-1] for name in named):
+        if nonempty_names and all(
+            len(name) > 2 and name[0] == name[-1] == mark and mark not in name[1:-1] for name in nonempty_names
+        ):
             return [name[1:-1].strip() for name in names]
     return list(names)
 
@@ -117,16 +122,16 @@ def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
     >>> distinct_names(["id", "", "age", "age"])
     ('id', 'column 2', 'age (1)', 'age (2)')
     """
-    full = [name if name.strip() else f"column {place}" for place, name in enumerate(names, 1)]
-    twice, used, distinct = Counter(full), set(full), list[str]()
+    filled_names = [name if name.strip() else f"column {place}" for place, name in enumerate(names, 1)]
+    name_counts, used_names, distinct = Counter(filled_names), set(filled_names), list[str]()
     places: Counter[str] = Counter()
-    for name in full:
-        if twice[name] > 1:
+    for name in filled_names:
+        if name_counts[name] > 1:
             places[name] += 1
-            while (numbered := f"{name} ({places[name]})") in used:
+            while (numbered_name := f"{name} ({places[name]})") in used_names:
                 places[name] += 1
-            used.add(numbered)
-            distinct.append(numbered)
+            used_names.add(numbered_name)
+            distinct.append(numbered_name)
         else:
             distinct.append(name)
     return tuple(distinct)
@@ -138,7 +143,9 @@ def _decoded(content: bytes, dialect: Dialect, path: Path) -> str:
         return dialect.decoded(content).decode()
     except ValueError:
         encoding = "UTF-8" if dialect.encoding == "utf-8" else dialect.encoding
-        raise invalid("answers", f"a first line of column names in {encoding}", Phrase("another"), str(path)) from None
+        raise InvalidInput(
+            f"{path}: the first line, which must have the column names, is not {encoding} text"
+        ) from None
 
 
 def _cells(content: bytes, dialect: Dialect, path: Path) -> list[str]:
@@ -147,26 +154,26 @@ def _cells(content: bytes, dialect: Dialect, path: Path) -> list[str]:
     try:
         (record,) = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=dialect.delimiter)
     except (ValueError, csv.Error):
-        raise invalid("answers", "a first line of column names", Phrase("another"), str(path)) from None
+        raise InvalidInput(f"{path}: the first line cannot be read as a row of column names") from None
     return [" ".join(cell.split()) if "\n" in cell or "\r" in cell else cell for cell in record]
 
 
 def record_ranges(
-    path: Path, reach: int, dialect: Dialect = PLAIN, trimmed: bool = False
+    path: Path, target_bytes: int, dialect: Dialect = PLAIN, trim_empty: bool = False
 ) -> Iterator[tuple[int, int, int]]:
-    """Byte ranges of whole records, of about `reach` bytes, with the number of records in each.
+    """List byte ranges of whole records, of about `target_bytes`, with their record counts.
 
-    trimmed : whether rows at the end that hold delimiters and blanks alone are left out, as spreadsheets write them
+    trim_empty : True to leave out rows at the end that hold only delimiters and blanks, which spreadsheets write
         (`empty_rows_at_end`). A quoted empty cell is an answer of no letters, and such a row is a respondent.
     """
-    header, width = head(path, dialect), 1 + dialect.wide
+    header, width = read_head(path, dialect), 1 + dialect.wide
     blank_lines_count = len(header.names) == 1
-    size = _used_size(path, header.begin, dialect) if trimmed and not blank_lines_count else path.stat().st_size
-    reach += reach % width
+    size = _used_size(path, header.begin, dialect) if trim_empty and not blank_lines_count else path.stat().st_size
+    target_bytes += target_bytes % width
     with open(path, "rb") as file:
         start = header.begin
         while start < size:
-            read_bytes = reach
+            read_bytes = target_bytes
             while True:
                 file.seek(start)
                 content = file.read(min(read_bytes, size - start))
@@ -178,7 +185,7 @@ def record_ranges(
                 if len(ends):
                     break
                 read_bytes *= 2
-                if read_bytes > reach + MAX_RECORD * 4:
+                if read_bytes > target_bytes + MAX_RECORD_BYTES * 4:
                     expected = "records of moderate length (a quote may be open)"
                     raise invalid("answers", expected, Phrase("a longer one"), str(path))
             stop = int(ends[-1]) + 1
@@ -196,17 +203,17 @@ def _signs(content: bytes, dialect: Dialect) -> npt.NDArray[Any]:
 def _used_size(path: Path, begin: int, dialect: Dialect) -> int:
     """The bytes of a file up to the end of its last row that holds more than delimiters and blanks."""
     size, width = path.stat().st_size, 1 + dialect.wide
-    empty = np.frombuffer(f"{dialect.delimiter} \t\r\n".encode(), np.uint8)
+    blank_signs = np.frombuffer(f"{dialect.delimiter} \t\r\n".encode(), np.uint8)
     stop = begin + (size - begin) // width * width
     with open(path, "rb") as file:
         while stop > begin:
             start = max(begin, stop - (1 << 16))
             file.seek(start)
-            used = np.flatnonzero(~np.isin(_signs(file.read(stop - start), dialect), empty))
-            if not len(used):
+            used_positions = np.flatnonzero(~np.isin(_signs(file.read(stop - start), dialect), blank_signs))
+            if not len(used_positions):
                 stop = start
                 continue
-            place = start + width * int(used[-1])
+            place = start + width * int(used_positions[-1])
             file.seek(place)
             while signs := file.read(1 << 16):
                 if len(ends := np.flatnonzero(_signs(signs, dialect) == 0x0A)):
@@ -218,7 +225,7 @@ def _used_size(path: Path, begin: int, dialect: Dialect) -> int:
 
 def empty_rows_at_end(path: Path, dialect: Dialect = PLAIN) -> int:
     """Return how many rows at the end of a file hold delimiters and blanks alone; none of a file of one column."""
-    header, size = head(path, dialect), path.stat().st_size
+    header, size = read_head(path, dialect), path.stat().st_size
     if len(header.names) == 1:
         return 0
     start = _used_size(path, header.begin, dialect)
@@ -251,60 +258,65 @@ def parse(
     dialect: Dialect = PLAIN,
     place: Callable[[int], str] = "row {}".format,
 ) -> Any:
-    """`columns` of records, with the names of all, as a pyarrow table of text; an empty cell is null, a quoted one not.
+    """Parse records to a pyarrow table of text; an empty cell is null, a quoted one not.
 
-    place : where a row of these stands, in words for a message; the names are row 1. A record with more or fewer cells
-    than names is `InvalidInput` with its number; what else is not well-formed is an error of pyarrow's or of the
-    encoding's.
+    names : the names of all columns.
+
+    place : a function from the number of a row in `content` to its position for a message; the names are row 1.
+
+    Raises `InvalidInput` with its number for a record with more or fewer cells than names. Other malformed content is
+    an error of pyarrow or of the encoding.
     """
     content = dialect.decoded(content)
-    convert = arrow_csv.ConvertOptions(
+    convert_options = arrow_csv.ConvertOptions(
         include_columns=list(columns),
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    ragged: list[tuple[int, int, int]] = []
+    ragged_rows: list[tuple[int, int, int]] = []
 
     def refuse(row: Any) -> str:
-        if not ragged:  # of the row only these numbers are kept, since its text is somebody's answers
-            ragged.append((row.number + 1, row.expected_columns, row.actual_columns))
+        if not ragged_rows:  # of the row only these numbers are kept, since its text is somebody's answers
+            ragged_rows.append((row.number + 1, row.expected_columns, row.actual_columns))
         return "skip"
 
-    valid = False
+    is_utf8 = False
     with suppress(UnicodeDecodeError):
-        valid = bool(str(content, "utf-8"))
+        is_utf8 = bool(str(content, "utf-8"))
     # A single column's empty line is an answer that is missing, not a line to skip.
-    parse = arrow_csv.ParseOptions(
+    parse_options = arrow_csv.ParseOptions(
         delimiter=dialect.delimiter,
         newlines_in_values=True,
         ignore_empty_lines=len(names) > 1,
-        invalid_row_handler=refuse if valid else None,  # Arrow decodes the row before it asks
+        invalid_row_handler=refuse if is_utf8 else None,  # Arrow decodes the row before it asks
     )
     if (not content.strip(b"\r\n") and len(names) > 1) or not content:
         return pa.table({name: pa.array([], pa.string()) for name in columns})
-    read = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1), column_names=list(names))
-    table = arrow_csv.read_csv(pa.py_buffer(content), read_options=read, parse_options=parse, convert_options=convert)
-    if ragged:
-        ragged_row, expected, got = ragged[0]
+    read_options = arrow_csv.ReadOptions(use_threads=False, block_size=max(len(content), 1), column_names=list(names))
+    table = arrow_csv.read_csv(
+        pa.py_buffer(content), read_options=read_options, parse_options=parse_options, convert_options=convert_options
+    )
+    if ragged_rows:
+        ragged_row, expected, got = ragged_rows[0]
         raise invalid("answers", f"{expected} cells in each row, as many as names", got, place(ragged_row))
     if dialect.decimal == ",":
-        numbers = [pc.match_substring_regex(column, r"^\s*[+-]?\d+,\d+\s*$") for column in table.columns]
-        with_points = [pc.replace_substring(column, ",", ".") for column in table.columns]
-        table = pa.table(list(map(pc.if_else, numbers, with_points, table.columns)), table.column_names)
+        is_number = [pc.match_substring_regex(column, r"^\s*[+-]?\d+,\d+\s*$") for column in table.columns]
+        point_columns = [pc.replace_substring(column, ",", ".") for column in table.columns]
+        table = pa.table(list(map(pc.if_else, is_number, point_columns, table.columns)), table.column_names)
     return table
 
 
 def range_batches(
     path: str, start: int, stop: int, rows: int, columns: Sequence[str], dialect: Dialect, size: int
 ) -> Iterator[Any]:
-    """The record batches of one range, of at most `size` rows each."""
-    header = head(Path(path), dialect)
+    """Yield the record batches of one range, of at most `size` rows each."""
+    header = read_head(Path(path), dialect)
 
     def place(row: int) -> str:
-        between = _records_between(Path(path), header.begin, start, dialect)
-        return f"row {row + between + dialect.header_rows - 1} of {path}" + (
+        records_before = _records_between(Path(path), header.begin, start, dialect)
+        return f"row {row + records_before + dialect.header_rows - 1} of {path}" + (
             ", the names being row 1" if dialect.header_rows else ""
         )
 

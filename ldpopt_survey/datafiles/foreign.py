@@ -1,6 +1,6 @@
-"""Files of other programs (Excel, Parquet, SPSS, Stata, SAS) -> what they hold, read by processes with limits.
+"""Read files of other programs (Excel, Parquet, SPSS, Stata, SAS) in processes with limits.
 
-A file of a few kilobytes can ask its reader for gigabytes, or abort it. Then a process ends in which nothing else runs.
+A file of a few kilobytes can ask its reader for gigabytes, or abort it. Then only the process ends that reads it.
 This module is also that process's program, which imports nothing of the package.
 """
 
@@ -19,32 +19,32 @@ from pathlib import Path
 from typing import Any
 
 MAX_CELLS = 10_000_000
-"""Cells of the rectangle that a sheet spans; one cell in its last corner makes it 17 thousand million."""
+"""The most cells of the rectangle that a sheet spans; one cell in its last corner makes it 17 thousand million."""
 
 MAX_COLUMNS = 1 << 14
-"""Columns of a sheet, as Excel limits them."""
+"""The most columns of a sheet, the limit of Excel."""
 
-ROWS_A_BYTE = 10_000
-"""The most rows that a byte of a file stands for: ten times as many as of a million equal rows in Parquet."""
+MAX_ROWS_PER_BYTE = 10_000
+"""The most rows per byte of a file: ten times as many as a million equal rows in Parquet have."""
 
 TOO_MUCH = "one that asks for too much, or ends its reader"
 
 
-class Unread(Exception):
-    """A file cannot be read; the message says why, in words that quote nothing of it."""
+class UnreadableFile(Exception):
+    """A file cannot be read; the message states the reason, and quotes nothing of the file."""
 
 
 def limits_of(size: int, cells: int = 0) -> tuple[int, int]:
-    """The limits (bytes of memory, seconds) in which so many cells of a file of `size` bytes are read, or refused."""
+    """Compute the limits (bytes of memory, seconds) for reading cells of a file of `size` bytes."""
     return (350 << 20) + 50 * size + 100 * min(cells, 50 * size), 2 + (size >> 18) + (
-        min(cells, ROWS_A_BYTE * size) >> 22
+        min(cells, MAX_ROWS_PER_BYTE * size) >> 22
     )
 
 
 def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[bytes]:
-    """The results of a task of the reading process for a file, piece by piece; `Unread` if it cannot.
+    """Yield the results of a task of the reading process for a file, piece by piece.
 
-    The file system's errors are those of this process.
+    Raises `UnreadableFile` if it cannot. The file system's errors are those of this process.
     """
     with open(path, "rb") as file:
         memory, seconds = limits_of(os.fstat(file.fileno()).st_size, cells)
@@ -53,14 +53,14 @@ def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[byte
     while _IDLE and reader is None:
         with suppress(IndexError):  # another thread took it
             reader = _IDLE.pop()
-        if reader is not None and not reader.alive():
+        if reader is not None and not reader.is_alive():
             reader.close()
             reader = None
     reader = reader or _Reader()
     try:
         yield from reader.answers(request, 10 * seconds)
     finally:
-        if reader.reusable:
+        if reader.is_reusable:
             _IDLE.append(reader)
         else:
             reader.close()
@@ -69,7 +69,7 @@ def read(task: str, path: Path, cells: int = 0, **options: Any) -> Iterator[byte
 class _Reader:
     """A process that reads one file after another, until one ends it or leaves it larger."""
 
-    reusable = False
+    is_reusable = False
     """Whether it has answered to the end, and can be asked again."""
 
     def __init__(self) -> None:
@@ -80,40 +80,42 @@ class _Reader:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
         )
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self._process.poll() is None
 
     def answers(self, request: str, seconds: float) -> Iterator[bytes]:
-        """The pieces of an answer; each must come within so many seconds, also where a process has no own limits."""
-        self.reusable, failure = False, ""
-        there, back = self._process.stdin, self._process.stdout
-        assert there is not None
-        assert back is not None
+        """Yield the pieces of an answer; each must come within so many seconds.
+
+        This also limits a process that cannot limit itself."""
+        self.is_reusable, failure = False, ""
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert replies is not None
         try:
-            there.write(request.encode() + b"\n")
-            there.flush()
+            requests.write(request.encode() + b"\n")
+            requests.flush()
         except OSError:
-            raise Unread(TOO_MUCH) from None
+            raise UnreadableFile(TOO_MUCH) from None
         while True:
-            clock = threading.Timer(seconds, self._process.kill)
-            clock.start()
+            timer = threading.Timer(seconds, self._process.kill)
+            timer.start()
             try:
-                head = back.read(_HEAD.size)
+                head = replies.read(_HEAD.size)
                 kind, length = _HEAD.unpack(head) if len(head) == _HEAD.size else (_END, 0)
-                content = back.read(length)
+                content = replies.read(length)
             finally:
-                clock.cancel()
+                timer.cancel()
             if len(head) < _HEAD.size or len(content) < length:
-                raise Unread(TOO_MUCH)
+                raise UnreadableFile(TOO_MUCH)
             if kind == _PIECE:
                 yield content
             elif kind == _ERROR:
                 failure = content.decode()
             else:
-                self.reusable = content == _AGAIN
+                self.is_reusable = content == _AGAIN
                 break
         if failure:
-            raise Unread(failure)
+            raise UnreadableFile(failure)
 
     def close(self) -> None:
         self._process.kill()
@@ -131,7 +133,7 @@ _IDLE: list[_Reader] = []
 _OF_THE_PARENT: list[_Reader] = []
 
 
-def _forked() -> None:
+def _leave_readers_to_parent() -> None:
     """The processes of the parent answer the parent."""
     _OF_THE_PARENT.extend(_IDLE)
     _IDLE.clear()
@@ -151,8 +153,8 @@ def _workbook(path: str) -> Iterator[Any]:
 
     with CalamineWorkbook.from_path(path) as workbook:
         sheet = workbook.get_sheet_by_index(0)
-        allowed = min(MAX_CELLS, 200_000 + 20 * os.path.getsize(path))
-        if sheet.total_width > MAX_COLUMNS or sheet.total_height * sheet.total_width > allowed:
+        max_cells = min(MAX_CELLS, 200_000 + 20 * os.path.getsize(path))
+        if sheet.total_width > MAX_COLUMNS or sheet.total_height * sheet.total_width > max_cells:
             raise MemoryError
         rows: list[list[Any]] = sheet.to_python()
     yield rows
@@ -241,10 +243,10 @@ def _limit(memory: int, seconds: int) -> None:
     """Limit the resources of this process; only POSIX can, elsewhere the clock of the parent alone ends it."""
     with suppress(ImportError):
         resource: Any = import_module("resource")
-        used = resource.getrusage(resource.RUSAGE_SELF)
+        usage = resource.getrusage(resource.RUSAGE_SELF)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (_space() + memory, resource.RLIM_INFINITY))
-        clock = int(used.ru_utime + used.ru_stime) + seconds
+        clock = int(usage.ru_utime + usage.ru_stime) + seconds
         resource.setrlimit(resource.RLIMIT_CPU, (clock, resource.RLIM_INFINITY))
 
 
@@ -261,26 +263,26 @@ def _work() -> None:
         out.write(_HEAD.pack(kind, len(content)) + content)
         out.flush()
 
-    grown = 0
+    growth = 0
     for line in sys.stdin.buffer:
         request = json.loads(line)
         task, library = _TASKS[request.pop("task")]
-        before = None
+        space_before = None
         try:
             import_module(library)
-            before = _space()
+            space_before = _space()
             _limit(request.pop("memory"), request.pop("seconds"))
             for piece in task(**request):
                 send(_PIECE, piece if isinstance(piece, bytes) else json.dumps(piece, default=_text).encode())
                 del piece
         except MemoryError:
-            before = None
+            space_before = None
             send(_ERROR, TOO_MUCH.encode())
         except BaseException as error:  # no message, which could quote answers
-            corrupt = isinstance(error, OSError) and error.errno is None
-            send(_ERROR, b"a corrupt one" if corrupt else type(error).__name__.encode())
-        grown += MAX_GROWTH + 1 if before is None else _space() - before
-        send(_END, _AGAIN if grown <= MAX_GROWTH else b"")
+            is_corrupt = isinstance(error, OSError) and error.errno is None
+            send(_ERROR, b"a corrupt one" if is_corrupt else type(error).__name__.encode())
+        growth += MAX_GROWTH + 1 if space_before is None else _space() - space_before
+        send(_END, _AGAIN if growth <= MAX_GROWTH else b"")
 
 
 if __name__ == "__main__":
@@ -289,4 +291,4 @@ if __name__ == "__main__":
 else:
     atexit.register(_end_all)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=_forked)
+        os.register_at_fork(after_in_child=_leave_readers_to_parent)

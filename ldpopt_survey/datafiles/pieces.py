@@ -1,6 +1,6 @@
-"""Files of any kind (text, workbook, Parquet, SPSS, Stata, SAS) to record batches, one range of rows after another.
+"""Read files of any type (text, workbook, Parquet, SPSS, Stata, SAS) as record batches, one range of rows at a time.
 
-Errors of the libraries that read answers are told without what they quote.
+Errors of the libraries that read answers are reported without the values that they quote.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt.errors import InvalidInput, LdpoptError, Phrase, invalid
 from ldpopt.extras import need, pa, pc
 from ldpopt.files.delimited import PLAIN, Dialect, header_rows_of
-from ldpopt_survey.datafiles.delimited import distinct_names, head, named_by, range_batches, record_ranges
+from ldpopt_survey.datafiles.delimited import distinct_names, names_and_texts, range_batches, read_head, record_ranges
 from ldpopt_survey.datafiles.delimited import empty_rows_at_end as empty_rows_of_text
-from ldpopt_survey.datafiles.foreign import ROWS_A_BYTE, Unread, read
+from ldpopt_survey.datafiles.foreign import MAX_ROWS_PER_BYTE, UnreadableFile, read
 
 __all__ = ["DELIMITED", "SUFFIXES", "batches_of", "empty_rows_at_end", "kind_of", "names_of", "ranges_of"]
 
@@ -26,9 +26,9 @@ VALUES = "well-formed values in UTF-8"
 
 
 def values_hidden(where: str, function: Callable[..., T], *arguments: Any) -> T:
-    """The function's result; an error of a library, whose message may quote answers, becomes one that names `where`.
+    """Return the result of the function; replace errors of libraries, whose messages may quote answers.
 
-    Our own errors and the file system's pass.
+    The new error names `where`. Our own errors and the file system's pass.
     """
     try:
         return function(*arguments)
@@ -54,7 +54,7 @@ def _read(task: str, path: Path, expected: str = VALUES, **options: Any) -> Iter
     try:
         yield from read(task, path, **options)
         return
-    except Unread as error:
+    except UnreadableFile as error:
         failure = str(error)
     raise invalid("answers", expected, Phrase(failure), str(path))
 
@@ -68,21 +68,26 @@ def _statistical(path: Path, cells: int = 0, **options: Any) -> dict[str, Any]:
 
 
 def texts_of(path: Path, dialect: Dialect = PLAIN) -> Mapping[str, str]:
-    """The questions' texts by column, where the file has them: in its header rows, or as labels of SPSS and others."""
+    """Return the questions' texts by column, from header rows or the labels of SPSS and others.
+
+    A file without texts has none.
+    """
     kind = kind_of(path)
     if kind == "statistical":
         wordings = _statistical(path, metadataonly=True)["wordings"]
         return {name: text or "" for name, text in wordings.items()}
     if kind == "delimited":
-        header = head(path, dialect)
+        header = read_head(path, dialect)
         return dict(zip(header.names, header.texts, strict=True))
     return dict(zip(*_workbook(path, dialect)[:2], strict=True)) if kind == "workbook" else {}
 
 
 def levels_of(path: Path) -> Mapping[str, tuple[tuple[float | None, str], ...]]:
-    """The categories that a file declares, by column: pairs of the number, if there is one, and the label, in order.
+    """Return the categories that a file declares, by column, in order.
 
-    They include categories that nobody chose, and none that the file declares as missing.
+    Each is a pair of the number, if there is one, and the label. They include categories that nobody chose, and none
+    that
+    the file declares as missing.
     """
     kind = kind_of(path)
     if kind == "parquet":
@@ -94,21 +99,23 @@ def levels_of(path: Path) -> Mapping[str, tuple[tuple[float | None, str], ...]]:
         }
     if kind != "statistical":
         return {}
-    with_missing = READERS[path.suffix.lower()] in ("sav", "dta") and path.suffix.lower() != ".por"
-    content = _statistical(path, metadataonly=True, **({"user_missing": True} if with_missing else {}))
-    declared: dict[str, tuple[tuple[float | None, str], ...]] = {}
+    has_user_missing = READERS[path.suffix.lower()] in ("sav", "dta") and path.suffix.lower() != ".por"
+    content = _statistical(path, metadataonly=True, **({"user_missing": True} if has_user_missing else {}))
+    categories_by_column: dict[str, tuple[tuple[float | None, str], ...]] = {}
     for name, pairs in content["labels"].items():
         labels = _distinct_labels(dict(map(tuple, pairs)))
-        numbered = any(not isinstance(value, str) for value in labels)  # among numbers, Stata's .a to .z are missing
+        has_numbers = any(not isinstance(value, str) for value in labels)  # among numbers, Stata's .a to .z are missing
         missing_ranges = content["missing"].get(name, [])
         categories = [
             (value, label)
             for value, label in labels.items()
-            if isinstance(value, str) != numbered and not any(_is_within(value, *ends) for ends in missing_ranges)
+            if isinstance(value, str) != has_numbers and not any(_is_within(value, *ends) for ends in missing_ranges)
         ]
-        categories.sort(key=lambda pair: pair[0] if numbered else 0)
-        declared[name] = tuple((float(value) if numbered else None, label) for value, label in categories)
-    return declared
+        categories.sort(key=lambda pair: pair[0] if has_numbers else 0)
+        categories_by_column[name] = tuple(
+            (float(value) if has_numbers else None, label) for value, label in categories
+        )
+    return categories_by_column
 
 
 def _is_within(value: Any, low: Any, high: Any) -> bool:
@@ -126,15 +133,15 @@ def _statistical_rows(path: Path) -> int:
 
 
 def statistical_table(path: Path, columns: Sequence[str], start: int = 0, stop: int | None = None) -> Any:
-    """Rows `start` to `stop` - 1 of some columns as a pyarrow table.
+    """Read rows `start` to `stop` - 1 of some columns as a pyarrow table.
 
-    Values become their labels, where the file has them (with the value, where two share one); missing ones become null.
+    Values become their labels, if the file has them (with the value, if two share one); missing ones become null.
     """
     rows = {} if stop is None else {"row_offset": start, "row_limit": max(1, stop - start)}
     content = _statistical(path, cells=len(columns) * sum(rows.values()), usecols=list(columns), **rows)
     cells, labels = content["cells"], {name: dict(map(tuple, pairs)) for name, pairs in content["labels"].items()}
-    read = ((f"column {name!r} of {path}", _column, cells[name], labels.get(name, {})) for name in columns)
-    arrays = [values_hidden(*column) for column in read]
+    columns_to_read = ((f"column {name!r} of {path}", _column, cells[name], labels.get(name, {})) for name in columns)
+    arrays = [values_hidden(*column) for column in columns_to_read]
     return pa.Table.from_arrays(arrays, list(columns))
 
 
@@ -157,8 +164,10 @@ def _column(cells: list[Any], labels: Mapping[Any, str] = MappingProxyType({})) 
 
 def _distinct_labels(labels: Mapping[Any, str]) -> dict[Any, str]:
     """The labels by value; with the value where two values share one."""
-    shared = Counter(labels.values())
-    return {value: word if shared[word] == 1 else f"{word} ({_cell_text(value)})" for value, word in labels.items()}
+    label_counts = Counter(labels.values())
+    return {
+        value: word if label_counts[word] == 1 else f"{word} ({_cell_text(value)})" for value, word in labels.items()
+    }
 
 
 def _workbook(path: Path, dialect: Dialect) -> tuple[tuple[str, ...], tuple[str, ...], list[list[Any]]]:
@@ -168,12 +177,12 @@ def _workbook(path: Path, dialect: Dialect) -> tuple[tuple[str, ...], tuple[str,
     (reply,) = _read("workbook", path, expected)
     rows: list[list[Any]] = json.loads(reply)
     if not rows:
-        raise invalid("answers", "a first row with the column names", Phrase("none"), str(path))
+        raise InvalidInput(f"{path}: the first row must have the column names, and the sheet is empty")
     width = max(map(len, rows))
     header_rows = [
         [_cell_text(cell) for cell in row] + [""] * (width - len(row)) for row in rows[: dialect.header_rows]
     ]
-    names, texts = named_by(header_rows) if header_rows else (distinct_names([""] * width), ("",) * width)
+    names, texts = names_and_texts(header_rows) if header_rows else (distinct_names([""] * width), ("",) * width)
     return names, texts, rows[dialect.header_rows :]
 
 
@@ -181,8 +190,8 @@ def _rows_in_use(rows: list[list[Any]], width: int) -> int:
     """Return how many rows end with one with a filled cell; all of them where there is a single column."""
     if width == 1:
         return len(rows)
-    empty = next((n for n, row in enumerate(reversed(rows)) if any(map(_is_filled, row))), len(rows))
-    return len(rows) - empty
+    empty_count = next((n for n, row in enumerate(reversed(rows)) if any(map(_is_filled, row))), len(rows))
+    return len(rows) - empty_count
 
 
 def _is_filled(cell: Any) -> bool:
@@ -190,10 +199,10 @@ def _is_filled(cell: Any) -> bool:
 
 
 def empty_rows_at_end(path: Path, dialect: Dialect = PLAIN) -> int:
-    """Return how many rows at the end of a file are empty, which are nobody: of delimited text and of workbooks.
+    """Count the empty rows at the end of text or of a workbook, which are not respondents.
 
-    Spreadsheets leave such rows. In other kinds of files every row is a respondent, and so it is where there is a
-    single column, in which an empty line is all that a person without an answer has.
+    Spreadsheets leave such rows. In other types of files every row is a respondent. With a single
+    column, every row is one, too: an empty line is a person without an answer.
     """
     kind = kind_of(path)
     if kind == "delimited":
@@ -237,7 +246,10 @@ SUFFIXES = (*DELIMITED, ".parquet", *WORKBOOKS, *STATISTICAL)
 
 
 def kind_of(path: Path) -> str:
-    """``delimited``, ``parquet``, ``workbook`` or ``statistical``, by the ending; `InvalidInput` for any other."""
+    """Return the type of a file: ``delimited``, ``parquet``, ``workbook`` or ``statistical``.
+
+    The ending of the path decides. Raises `InvalidInput` for any other ending.
+    """
     suffix = path.suffix.lower()
     kinds = {"delimited": DELIMITED, "parquet": (".parquet",), "workbook": WORKBOOKS, "statistical": STATISTICAL}
     for kind, suffixes in kinds.items():
@@ -250,7 +262,7 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
     """Read the column names of one file, all distinct."""
     kind = kind_of(path)
     if kind == "delimited":
-        names = list(head(path, dialect).names)
+        names = list(read_head(path, dialect).names)
     elif kind == "parquet":
         names = list(parquet_schema(path).names)
     elif kind == "workbook":
@@ -264,20 +276,22 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
 
 
 def ranges_of(
-    path: Path, rows: int, reach: int, dialect: Dialect = PLAIN, trimmed: bool = False
+    path: Path, rows: int, target_bytes: int, dialect: Dialect = PLAIN, trim_empty: bool = False
 ) -> Iterator[tuple[int, int, int]]:
-    """List (start, stop, rows) of ranges of about `rows` rows or `reach` bytes: of bytes, of row groups, or of rows.
+    """List (start, stop, rows) of ranges of about `rows` rows or `target_bytes` bytes.
 
-    trimmed : whether empty rows at the end (`empty_rows_at_end`) are left out.
+    start, stop : bytes of text, row groups of Parquet, or rows of other files.
+
+    trim_empty : True to leave out empty rows at the end (`empty_rows_at_end`).
     """
     kind = kind_of(path)
     if kind == "delimited":
-        yield from record_ranges(path, reach, dialect, trimmed)
+        yield from record_ranges(path, target_bytes, dialect, trim_empty)
     elif kind == "parquet":
         yield from _row_groups(path, rows)
     elif kind == "workbook":
         names, _, sheet_rows = _workbook(path, dialect)
-        total = _rows_in_use(sheet_rows, len(names)) if trimmed else len(sheet_rows)
+        total = _rows_in_use(sheet_rows, len(names)) if trim_empty else len(sheet_rows)
         yield 0, total, total
     else:
         total = _statistical_rows(path)
@@ -295,9 +309,11 @@ def batches_of(
     size: int,
     dictionaries: Sequence[str] = (),
 ) -> Iterator[Any]:
-    """The record batches of a range, of at most `size` rows each; those of delimited text are all text.
+    """Yield the record batches of a range, of at most `size` rows; all text for delimited text.
 
-    `dictionaries` are columns that Parquet may give as dictionaries. No message quotes a cell.
+    dictionaries : columns that Parquet may give as dictionaries.
+
+    No message quotes a cell.
     """
     match kind_of(Path(path)):
         case "delimited":
@@ -311,7 +327,10 @@ def batches_of(
 
 
 def cells_of(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[list[list[Any]]]:
-    """The cells of some columns, batch by batch: a list for each column. choose : the columns among all names."""
+    """Yield the cells of some columns, batch by batch: a list for each column.
+
+    choose : a function that selects the columns among all names.
+    """
     columns = choose(names_of(path))
     for start, stop, rows in ranges_of(path, _RANGE_ROWS, _RANGE_BYTES):
         for batch in batches_of(str(path), start, stop, rows, columns, PLAIN, _BATCH_ROWS):
@@ -322,9 +341,9 @@ _RANGE_ROWS, _RANGE_BYTES, _BATCH_ROWS = 1 << 20, 1 << 25, 1 << 16
 
 
 def _table_batches(
-    path: str, workbook: bool, start: int, stop: int, rows: int, columns: Sequence[str], size: int, dialect: Dialect
+    path: str, is_workbook: bool, start: int, stop: int, rows: int, columns: Sequence[str], size: int, dialect: Dialect
 ) -> Iterator[Any]:
-    if workbook:
+    if is_workbook:
         table = workbook_table(Path(path), dialect).select(list(columns)).slice(start, stop - start)
     else:
         table = statistical_table(Path(path), columns, start, stop)
@@ -336,9 +355,11 @@ def _table_batches(
 def _row_groups(path: Path, max_rows: int) -> Iterator[tuple[int, int, int]]:
     (reply,) = _read("groups", path)
     groups: list[int] = json.loads(reply)
-    allowed = ROWS_A_BYTE * path.stat().st_size
-    if min(groups, default=0) < 0 or sum(groups) > allowed:
-        raise invalid("answers", f"at most {allowed:,} rows in a file of its size", Phrase("more"), str(path))
+    max_rows_in_file = MAX_ROWS_PER_BYTE * path.stat().st_size
+    if min(groups, default=0) < 0 or sum(groups) > max_rows_in_file:
+        raise InvalidInput(
+            f"{path}: the file claims more rows than the {max_rows_in_file:,} that fit in a file of its size"
+        )
     start = rows = 0
     for group, count in enumerate(groups):
         rows += count
@@ -361,7 +382,7 @@ def _parquet_batches(
 
 
 LIST_SEPARATOR = ";"
-"""What stands between the entries of a list column of Parquet when it is read as text."""
+"""The text between the entries of a list column of Parquet that is read as text."""
 
 
 def _lists_as_text(batch: Any) -> Any:
@@ -373,7 +394,7 @@ def _lists_as_text(batch: Any) -> Any:
         if is_flat_list(column.type):
             texts = pc.cast(column, pa.list_(pa.string()))
             if pc.any(pc.match_substring(pc.list_flatten(texts), LIST_SEPARATOR)).as_py():
-                raise invalid("answers", f"lists whose entries have no {LIST_SEPARATOR!r}", Phrase("others"))
+                raise InvalidInput(f"answers: the entries of a list must not contain {LIST_SEPARATOR!r}")
             column = pc.binary_join(texts, LIST_SEPARATOR)
         columns.append(column)
     return pa.record_batch(columns, names=batch.schema.names)

@@ -97,10 +97,18 @@ class Bets:
         """
         if np.abs(self.stake - self.stake[0]).max() > 1e-9 * np.abs(self.stake).max():
             raise InvalidInput("contrast: anytime-valid contrasts need proportions that the same booklets identify")
-        up, down = np.maximum(a, 0), np.minimum(a, 0)
+        positive_part, negative_part = np.maximum(a, 0), np.minimum(a, 0)
         gain, stake = a @ self.gain, np.repeat(self.stake[:1], len(a), axis=0)
-        low, high = up @ self.low + down @ self.high, up @ self.high + down @ self.low
-        losses = np.array([up @ self.losses[0] - down @ self.losses[1], up @ self.losses[1] - down @ self.losses[0]])
+        low, high = (
+            positive_part @ self.low + negative_part @ self.high,
+            positive_part @ self.high + negative_part @ self.low,
+        )
+        losses = np.array(
+            [
+                positive_part @ self.losses[0] - negative_part @ self.losses[1],
+                positive_part @ self.losses[1] - negative_part @ self.losses[0],
+            ]
+        )
         return replace(self, gain=gain, stake=stake, low=low, high=high, losses=losses)
 
 
@@ -110,11 +118,12 @@ def bets_of(table: Table, parts: Sequence[tuple[Array, Array]], half_width: floa
     table : the reports; its outputs are those of all booklets in order.
 
     parts : for each booklet the loadings (r, m), which must not depend on the reports, and the variance (r,) of one
-        report; inf where the booklet does not identify a proportion.
+        report. It is inf if the booklet does not identify a proportion.
 
     half_width : the half-width that the sequences favor.
 
-    Weights, and clusters of respondents, must not exceed the largest in these reports. `InvalidInput` for strata,
+    Weights, and clusters of respondents, must not exceed the largest in these reports. Raises `InvalidInput` for
+    strata,
     finite populations, known margins and replicate weights, whose errors are not those of independent units.
     """
     # All proportions that a booklet identifies have the same stake, so contrasts of them do as well.

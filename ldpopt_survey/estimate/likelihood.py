@@ -64,9 +64,9 @@ class MaximumLikelihood:
         """Find the maximum for frequencies (m,) of `n` reports, with its gap."""
         require_identifiable(channel)
         q = channel.matrix
-        impossible = np.flatnonzero((frequencies > 0) & (q.max(axis=0) == 0))
-        if len(impossible):
-            where = f"output {impossible[0]}"
+        impossible_outputs = np.flatnonzero((frequencies > 0) & (q.max(axis=0) == 0))
+        if len(impossible_outputs):
+            where = f"output {impossible_outputs[0]}"
             raise invalid("reports", "outputs that the channel can give", "one of probability 0", where)
         p, gaps = maxima(frequencies[None], q, self.tolerance)
         best, best_gap = p[0], float(gaps[0])
@@ -105,8 +105,8 @@ def _maxima(frequencies: Array, q: Array, tolerance: float, max_steps: int) -> t
         residual = 1 - g - slack
         close = np.abs(residual).max(axis=1) < 1e-3
         target = np.where(close, 0.1, 0.5) * (x * slack).sum(axis=1) / k
-        weighted = q * root[:, None, :]
-        matrix = weighted @ weighted.transpose(0, 2, 1)
+        weighted_rows = q * root[:, None, :]
+        matrix = weighted_rows @ weighted_rows.transpose(0, 2, 1)
         matrix[:, np.arange(k), np.arange(k)] += slack / x
         goal = target[:, None]
         dx = np.linalg.solve(matrix, (goal / x - slack - residual)[..., None])[..., 0]

@@ -227,6 +227,9 @@ def contrast_variances(channel: Channel, p: Array, contrasts: Array) -> Array:
 
 
 _NORMAL_95 = 1.959963984540054
+NEEDED_RTOL = 1e-12
+"""By how much the numbers of reports that are needed are rounded up: the rounding errors of their moments."""
+
 MAX_LOADINGS = 10**8
 """The largest number of loadings that are computed to decide whether a table is estimable."""
 
@@ -287,9 +290,22 @@ def are_estimable(
     approximation of the interval must be accurate, so it must not rest on very rare reports (`MAX_LYAPUNOV_RATIO`)
     [Lyapunov's ratio].
     """
-    is_narrow = _NORMAL_95 * np.sqrt(variances / n) <= MAX_HALF_WIDTH
-    rests_on_common_reports = third_moments <= MAX_LYAPUNOV_RATIO * math.sqrt(n) * variances**1.5
-    return np.asarray(identified & is_narrow & rests_on_common_reports, dtype=np.bool_)
+    return np.asarray(reports_to_estimate(identified, variances, third_moments) <= n, dtype=np.bool_)
+
+
+def reports_to_estimate(identified: npt.NDArray[np.bool_], variances: Array, third_moments: Array) -> Array:
+    """Return (r,) the fewest reports of which each estimate is estimable (`are_estimable`), unrounded; inf if none are.
+
+    >>> q = np.array([[0.9, 0.1], [0.1, 0.9]])
+    >>> moments = contrast_moments(Channel(q), np.array([0.99, 0.01]), np.eye(2))
+    >>> needed = reports_to_estimate(*moments).max()
+    >>> [bool(are_estimable(*moments, n).all()) for n in (math.floor(needed), math.ceil(needed))]
+    [False, True]
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratios = np.where(third_moments > 0, third_moments / variances / np.sqrt(variances), 0.0)
+        needed = np.maximum((ratios / MAX_LYAPUNOV_RATIO) ** 2, (_NORMAL_95 / MAX_HALF_WIDTH) ** 2 * variances)
+    return np.where(identified & ~np.isnan(needed), needed * (1 + NEEDED_RTOL), np.inf)
 
 
 def efficient_loadings(channel: Channel, p: Array) -> Array:

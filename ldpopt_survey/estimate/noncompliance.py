@@ -62,22 +62,22 @@ def repeated(channel: ChannelLike, times: int = 2) -> Channel:
     array([[0.64, 0.16, 0.16, 0.04],
            [0.04, 0.16, 0.16, 0.64]])
     """
-    single = as_channel(channel)
+    single_channel = as_channel(channel)
     if isinstance(times, bool) or not isinstance(times, int) or not 2 <= times <= 6:
         raise invalid("times", "a whole number from 2 to 6", times)
-    matrix: Array = single.matrix
-    outputs: tuple[tuple[Label, ...], ...] = tuple((label,) for label in single.outputs)
+    matrix: Array = single_channel.matrix
+    outputs: tuple[tuple[Label, ...], ...] = tuple((label,) for label in single_channel.outputs)
     for _ in range(times - 1):
-        matrix = np.einsum("xy,xz->xyz", matrix, single.matrix).reshape(len(single.inputs), -1)
-        outputs = tuple((*before, label) for before in outputs for label in single.outputs)
-    return Channel(matrix, single.inputs, outputs)
+        matrix = np.einsum("xy,xz->xyz", matrix, single_channel.matrix).reshape(len(single_channel.inputs), -1)
+        outputs = tuple((*earlier_labels, label) for earlier_labels in outputs for label in single_channel.outputs)
+    return Channel(matrix, single_channel.inputs, outputs)
 
 
-def with_cheaters(channel: ChannelLike, report: Label = None, law: ArrayLike | None = None) -> Channel:
+def with_cheaters(channel: ChannelLike, report: Label = None, report_distribution: ArrayLike | None = None) -> Channel:
     """Add an answer, `CHEATS`, to the channel.
 
     report : the report that cheaters always give.
-    law : (m,) the distribution of their reports instead.
+    report_distribution : (m,) the distribution of their reports instead.
 
     `InvalidInput` for a report that the channel does not give.
 
@@ -88,14 +88,14 @@ def with_cheaters(channel: ChannelLike, report: Label = None, law: ArrayLike | N
     """
     honest = as_channel(channel)
     m = len(honest.outputs)
-    if (law is None) == (report is None):
-        raise invalid("cheaters", "a report that they give, or a law of it", Phrase("neither, or both"))
-    if law is None:
+    if (report_distribution is None) == (report is None):
+        raise invalid("cheaters", "a report that they give, or a distribution of reports", Phrase("neither, or both"))
+    if report_distribution is None:
         if report not in honest.outputs:
             raise invalid("cheaters", f"one of the reports {honest.outputs[:8]}", report)
         row = np.eye(m)[honest.outputs.index(report)]
     else:
-        row = distribution(law, "law", size=m)
+        row = distribution(report_distribution, "report_distribution", size=m)
     if CHEATS in honest.inputs:
         raise invalid("cheaters", "answers without them", CHEATS)
     return Channel(np.vstack([honest.matrix, row]), (*honest.inputs, CHEATS), honest.outputs)
@@ -235,11 +235,11 @@ class Ratio(Result):
         check_level(level)
         z2 = two_sided(level, self.degrees) ** 2
         (aa, ab, bb), n, d = self.covariance, self.numerator, self.denominator
-        square, half, constant = d * d - z2 * bb, n * d - z2 * ab, n * n - z2 * aa
-        discriminant = half * half - square * constant
+        square, half_linear, constant = d * d - z2 * bb, n * d - z2 * ab, n * n - z2 * aa
+        discriminant = half_linear * half_linear - square * constant
         if not square > 0 or not discriminant >= 0:
             return 0.0, 1.0
-        ends = sorted((half + sign * math.sqrt(discriminant)) / square for sign in (-1, 1))
+        ends = sorted((half_linear + sign * math.sqrt(discriminant)) / square for sign in (-1, 1))
         return min(max(ends[0], 0.0), 1.0), min(max(ends[1], 0.0), 1.0)
 
     def __repr__(self) -> str:
@@ -250,35 +250,40 @@ class Ratio(Result):
 def estimate_compliance(
     groups: Sequence[tuple[Any, ChannelLike]],
     report: Label = None,
-    law: ArrayLike | None = None,
+    report_distribution: ArrayLike | None = None,
     estimator: Estimator | None = None,
 ) -> Compliance:
     """Estimate the proportions of the answers and of people who do not comply [CDM; SLD].
 
     Parameters
     ----------
-    groups : a pair (reports or counts, channel) for each random group of one sample; or one pair with the channel of a
+    groups : A pair (reports or counts, channel) for each random group of one sample; or one pair with the channel of a
         `repeated` question.
-    report, law : the report of cheaters, or its distribution, in every group, as in `with_cheaters`.
-    estimator : as in `estimate`.
+    report, report_distribution : The report of cheaters, or its distribution, in every group, as in `with_cheaters`.
+    estimator : As in `estimate`.
 
     Returns
     -------
-    Compliance : the proportions, with bounds and tests.
+    Compliance
+        The proportions, with bounds and tests.
 
-    Raises `InvalidInput` for no groups, and `NotIdentifiable` if the channels cannot separate cheaters from an honest
-    answer. One group that is asked once never can.
+    Raises
+    ------
+    InvalidInput
+        For no groups.
+    NotIdentifiable
+        If the channels cannot separate cheaters from an honest answer. One group that is asked once never can.
 
     >>> groups = [({"no": 60, "yes": 40}, directed_answers(0.25)), ({"no": 40, "yes": 60}, directed_answers(0.75))]
-    >>> made = estimate_compliance(groups, "no")
-    >>> dict(zip(made.estimate.labels, made.estimate.values.round(3).tolist(), strict=True))
+    >>> compliance = estimate_compliance(groups, "no")
+    >>> dict(zip(compliance.estimate.labels, compliance.estimate.values.round(3).tolist(), strict=True))
     {'no': 0.4, 'yes': 0.3, 'does not comply': 0.3}
-    >>> round(made.if_cheaters_have("yes")[1].value, 6)  # the share of the honest among those with the trait
+    >>> round(compliance.if_cheaters_have("yes")[1].value, 6)  # the proportion of the honest among those with the trait
     0.5
     """
     if not groups:
         raise InvalidInput("groups: no groups given; pass at least one pair (reports or counts, channel)")
-    groups_with_cheaters = [(data, with_cheaters(channel, report, law)) for data, channel in groups]
+    groups_with_cheaters = [(data, with_cheaters(channel, report, report_distribution)) for data, channel in groups]
     estimated = estimate_waves(groups_with_cheaters, estimator)
     sizes = [as_table(data, channel).n for data, channel in groups_with_cheaters]
     return Compliance(estimated, pooled_channel([channel for _, channel in groups], sizes))

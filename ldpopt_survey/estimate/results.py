@@ -167,8 +167,8 @@ def simplex_projection(p: ArrayLike) -> Array:
     descending = -np.sort(-rows, axis=-1)
     k = rows.shape[-1]
     excess = (np.cumsum(descending, axis=-1) - 1) / np.arange(1, k + 1)
-    last = np.sum(descending > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
-    return _normalized(np.maximum(rows - np.take_along_axis(excess, last, axis=-1), 0.0))
+    last_index = np.sum(descending > excess, axis=-1, keepdims=True) - 1  # the first entry always qualifies
+    return _normalized(np.maximum(rows - np.take_along_axis(excess, last_index, axis=-1), 0.0))
 
 
 def norm_sub(p: ArrayLike) -> Array:
@@ -185,14 +185,14 @@ def norm_sub(p: ArrayLike) -> Array:
     rows = _rows(p)
     if np.any(rows.max(axis=-1) <= 0):
         raise invalid("estimate", "a positive entry", float(rows.max()))
-    positive = rows > 0
+    is_positive = rows > 0
     while True:
-        count = positive.sum(axis=-1, keepdims=True)
-        shift = (1 - np.where(positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
-        still_positive = positive & (rows + shift > 0)
-        if np.array_equal(still_positive, positive):
-            return _normalized(np.where(positive, rows + shift, 0.0))
-        positive = still_positive
+        count = is_positive.sum(axis=-1, keepdims=True)
+        shift = (1 - np.where(is_positive, rows, 0.0).sum(axis=-1, keepdims=True)) / count
+        remains_positive = is_positive & (rows + shift > 0)
+        if np.array_equal(remains_positive, is_positive):
+            return _normalized(np.where(is_positive, rows + shift, 0.0))
+        is_positive = remains_positive
 
 
 @dataclass(frozen=True, eq=False)

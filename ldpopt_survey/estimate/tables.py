@@ -237,8 +237,8 @@ def _side(channel: Channel, frequencies: Array, n: int) -> tuple[Array, Array]:
     """The efficient loadings of one question, last category dropped, and their covariance per report."""
     values, fit = GeneralizedLeastSquares().fit(frequencies, channel, n)
     loadings = efficient_loadings(channel, pilot_of(fit, frequencies, n))[:-1]
-    fitted = fit_report_distribution(values, fit, channel, frequencies, n)
-    return loadings, report_covariance(loadings, frequencies if fitted is None else fitted)
+    fitted_distribution = fit_report_distribution(values, fit, channel, frequencies, n)
+    return loadings, report_covariance(loadings, frequencies if fitted_distribution is None else fitted_distribution)
 
 
 def _form(interaction: Array, first: Array, second: Array) -> tuple[float, int]:
@@ -258,14 +258,24 @@ def two_way(
     sample: SampleDesign | None = None,
     in_group: Any = None,
 ) -> TwoWayTable:
-    """Estimate the joint distribution of two answers that were privatized independently.
+    """Estimate the joint distribution of two independently privatized answers [Rao; SSW].
 
-    row_reports, column_reports : n reports each, of the same respondents in the same order. For a column that was not
-        privatized, the channel is the identity.
-    sample : the sample design of the n respondents; None for a simple random sample.
-    in_group : a mask (n,) of the group to estimate; None for all.
+    Parameters
+    ----------
+    row_reports, column_reports : n reports each, of the same respondents in the same order.
+    row_channel, column_channel : Their channels. For a column that was not privatized, the channel is the identity.
+    sample : The sample design of the n respondents; None for a simple random sample.
+    in_group : A mask (n,) of the group to estimate; None for all.
 
-    Sources: [Rao; SSW]. Raises `InvalidInput` for different lengths, and for reports that a channel does not give.
+    Returns
+    -------
+    TwoWayTable
+        The joint distribution and its margins.
+
+    Raises
+    ------
+    InvalidInput
+        For different lengths, and for reports that a channel does not give.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> t = two_way([0, 0, 1, 1, 0, 1], [0, 0, 1, 1, 1, 0], q, q)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.values.labels import Label, as_text
 from ldpopt_survey.collect.randomness import Randomness, Simulated, WordSource, booklet_steps, default_randomness
@@ -27,14 +27,16 @@ DEVICE_ID = "device"
 class Device:
     """A respondent's device. Answers go in, and only reports come out.
 
-    plan : the plan.
-    randomness : as in `privatize`. `Fresh()` draws 64 bits of the operating system's generator for each report.
-        `Memoised(key_file)` is for a plan with a respondent column, with the key file of this device. `Simulated(rng)`
+    Parameters
+    ----------
+    plan : The plan.
+    randomness : As in `privatize`. `Fresh()` draws 64 bits of the operating system's generator for each report.
+        `Memoized(key_file)` is for a plan with a respondent column, with the key file of this device. `Simulated(rng)`
         protects nobody.
-    respondent : the respondent's id under a memoised key. It is needed if several people share one device.
+    respondent : The respondent's id under a memoized key. It is needed if several people share one device.
 
-    If the plan has booklets, a new device draws which one its respondent is asked, before any answer is known. Under
-    a memoised key the same respondent gets the same booklet again.
+    If the plan has booklets, a new device draws its respondent's booklet before any answer is known. Under
+    a memoized key the same respondent gets the same booklet again.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))
@@ -46,12 +48,12 @@ class Device:
     def __init__(self, plan: Plan, randomness: Randomness | None = None, respondent: str = DEVICE_ID) -> None:
         if not isinstance(plan, Plan):
             raise invalid("plan", "a Plan", Phrase(type(plan).__name__))
-        chosen = default_randomness(plan, randomness)
+        source = default_randomness(plan, randomness)
         self.plan = plan
         self._respondent = text(respondent, "respondent")
-        self._rng = chosen.rng if isinstance(chosen, Simulated) else None
-        self._source = WordSource(plan, chosen.mode, chosen.key()) if chosen.mode == "memoised" else None
-        self._booklet = self._drawn() if plan.booklets else None
+        self._rng = source.rng if isinstance(source, Simulated) else None
+        self._source = WordSource(plan, source.mode, source.key()) if source.mode == "memoised" else None
+        self._booklet = self._draw_booklet() if plan.booklets else None
 
     @property
     def booklet(self) -> str | None:
@@ -59,7 +61,7 @@ class Device:
         return None if self._booklet is None else self._booklet.name
 
     @property
-    def asked(self) -> tuple[Part | PlannedQuestion, ...]:
+    def asked_questions(self) -> tuple[Part | PlannedQuestion, ...]:
         """The questions that the respondent is asked, in order; a part with `asked_if` only after those answers."""
         return tuple(part for question in self.plan.questions if self._is_asked(question) for part in question.answers)
 
@@ -69,23 +71,23 @@ class Device:
     def respond(self, answers: Mapping[str, Label]) -> dict[str, int]:
         """Draw the reports: for each planned question, a position in `PlannedQuestion.reports`.
 
-        answers : by question name, each one of the plan's categories; 7 and "7" are the same answer. None, or a
-            question that is left out, counts as the plan's category for missing answers. Answers to questions that the
+        answers : by question name, each one of the plan's categories; 7 and "7" are the same answer. None, or a missing
+            question, counts as the plan's category for missing answers. Answers to questions that the
             respondent is not asked are not read.
 
-        `InvalidInput` unless every answer is valid; then nothing is drawn. The message never quotes an answer.
+        Raises `InvalidInput` unless every answer is valid; then nothing is drawn. The message never quotes an answer.
         """
         if not isinstance(answers, Mapping):
             raise invalid("answers", "a mapping from questions to answers", Phrase(type(answers).__name__))
         if set(answers) - set(self.plan.answers):
-            raise invalid("answers", f"only the questions {sorted(self.plan.answers)}", Phrase("others"))
+            raise InvalidInput(f"answers: a key is not one of the questions {sorted(self.plan.answers)}")
         questions = [
             (number, question) for number, question in enumerate(self.plan.questions) if self._is_asked(question)
         ]
-        chosen = [answer_position(question, answers) for _, question in questions]
+        positions = [answer_position(question, answers) for _, question in questions]
         return {
             question.name: report_position(question, answer, self._word(number, answer))
-            for (number, question), answer in zip(questions, chosen, strict=True)
+            for (number, question), answer in zip(questions, positions, strict=True)
         }
 
     def submission(
@@ -93,17 +95,21 @@ class Device:
     ) -> dict[str, Any]:
         """Build the submission of these answers for a collector.
 
-        It has JSON-ready values with a new random id.
+        It has JSON-ready values with a new random id. To retry, send the same submission again.
 
-        public : the answers to the plan's public questions that are asked, which are sent as they are.
-        To retry, send the same submission again. `InvalidInput` as in `respond`.
+        public : the answers to the plan's public questions that are asked, which are sent unchanged.
+
+        Raises `InvalidInput` as in `respond`.
         """
         public_questions = {question.name: question.texts for question in self.plan.public if not question.invited}
         public_answers = {name: as_text(label) for name, label in (public or {}).items()}
         if set(public_answers) != set(public_questions) or any(
             label not in public_questions[name] for name, label in public_answers.items()
         ):
-            raise invalid("public", f"an answer of its own to each of {sorted(public_questions)}", Phrase("others"))
+            raise InvalidInput(
+                f"public: each of the questions {sorted(public_questions)} must have one of its answers, and no other "
+                "question may have any"
+            )
         reports = self.respond(answers)
         optional_fields: dict[str, Any] = {} if invitation is None else {"invitation": text(invitation, "invitation")}
         booklet_field = {} if self.booklet is None else {BOOKLET: self.booklet}
@@ -116,19 +122,19 @@ class Device:
         head = {"schema": SCHEMA, "version": version, "plan": self.plan.checksum, "round": self.plan.round}
         return {**head, "id": secrets.token_hex(16), **optional_fields, **booklet_field, "reports": reports}
 
-    def _drawn(self) -> PlannedQuestion:
+    def _draw_booklet(self) -> PlannedQuestion:
         if self._source is None:
-            return self.plan.booklets[booklet_position(self.plan, self._fresh())]
+            return self.plan.booklets[booklet_position(self.plan, self._random_word())]
         return self.plan.booklets[int(self._source.booklets(None, self._state(self._source), 1)[0])]
 
     def _word(self, question: int, answer: int) -> int:
         if self._source is None:
-            return self._fresh()
+            return self._random_word()
         word: WordArray = np.empty(1, np.uint64)
         self._source.words(question, None, self._state(self._source), np.array([answer])).fill(word)
         return int(word[0])
 
-    def _fresh(self) -> int:
+    def _random_word(self) -> int:
         return secrets.randbits(64) if self._rng is None else int.from_bytes(self._rng.bytes(8), "little")
 
     def _state(self, source: WordSource) -> Respondents:
@@ -160,11 +166,11 @@ def answer_position(question: PlannedQuestion, answers: Mapping[str, Any]) -> in
     """
     if not question.parts:
         return _position(question, question.categories, answers.get(question.name))
-    chosen, cell = dict[str, Label](), list[int]()
+    chosen_labels, cell = dict[str, Label](), list[int]()
     for part in question.parts:
-        applies = part.applies(chosen)
-        cell.append(_position(part, part.asked, answers.get(part.name)) if applies else len(part.categories) - 1)
-        chosen[part.name] = part.categories[cell[-1]]
+        is_asked = part.applies(chosen_labels)
+        cell.append(_position(part, part.asked, answers.get(part.name)) if is_asked else len(part.categories) - 1)
+        chosen_labels[part.name] = part.categories[cell[-1]]
     return int(np.flatnonzero((question.places == cell).all(axis=1))[0])
 
 

@@ -1,7 +1,8 @@
 """The files of the web questionnaire of a plan, for any web server.
 
-They are the page and its module, the *public plan* (what a device needs, without the owner's confidential data), the
-texts in each language, and *test vectors*: random words with the reports that every client must draw from them.
+They are the HTML page and its module, the *public plan*, the texts in each language, and *test vectors*. The public
+plan has the data that a device needs, without the owner's confidential data. Test vectors are random words with the
+reports that every client must draw from them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from string import Template
 from typing import Any
 from urllib.parse import urlsplit
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.files import strict
 from ldpopt.values.labels import as_text
@@ -40,27 +41,28 @@ VERSION, WITH_BOOKLETS, WITH_PUBLIC = 1, 2, 3
 def public_plan(plan: Plan) -> dict[str, Any]:
     """Build the public plan as JSON-ready values (schema ``ldpopt-public-plan``).
 
-    It has the plan's checksum.
-
-    It has the integers of every channel and the tags from which memoised words are computed, but no pilot shares
-    (perhaps from confidential data), expected precision, or column names. `InvalidInput` for a plan with a question
-    whose integers prove no guarantee: nobody should be told that its reports are protected.
+    It has the plan's checksum, the integers of every channel and the tags of memoized words. It has no pilot
+    proportions
+    (perhaps from confidential data), expected precision, or column names.
 
     It has version 1, and version 2 if the plan has booklets or questions that share a report. Then ``booklets`` has the
-    steps among 64-bit words from which on the next booklet is drawn, with the tag of memoised words (null if everybody
-    is asked everything). Each question has its position among the booklets (null for those that everybody is asked)
-    and its ``parts`` (null, or their names, answers and conditions, and the parts' answers in each ``cell``).
-    In version 3 ``public`` are the questions whose answers are sent as they are.
+    smallest 64-bit word of each booklet but the first, with the tag of memoized words (null if everybody is asked
+    everything). Each question has its position among the booklets, null for a question that everybody is asked. Its
+    ``parts`` are null, or their names, answers and conditions, and its ``cells`` the parts' answers in each category.
+    In version 3 ``public`` are the questions whose answers are sent unchanged.
+
+    Raises `InvalidInput` for a plan with a question whose integers prove no guarantee: nobody should be told that its
+    reports are protected.
     """
-    memoised = plan.respondent is not None
+    is_memoized = plan.respondent is not None
     document: dict[str, Any] = {
         "format": "ldpopt-public-plan",
         "version": VERSION,
         "checksum": plan.checksum,
         "name": plan.name,
         "round": plan.round,
-        "randomness": "memoised" if memoised else "fresh",
-        "questions": [_question(plan, question, memoised) for question in plan.questions],
+        "randomness": "memoised" if is_memoized else "fresh",
+        "questions": [_question(plan, question, is_memoized) for question in plan.questions],
     }
     if plan.public:
         document["version"] = WITH_PUBLIC
@@ -73,7 +75,7 @@ def public_plan(plan: Plan) -> dict[str, Any]:
         public["parts"] = [_part(part, question.parts) for part in question.parts] or None
         public["cells"] = question.places.tolist() if question.parts else None
     steps = [f"{step:016x}" for step in booklet_steps(plan).tolist()]
-    booklets = {"steps": steps, "tag": booklet_tag(plan).hex() if memoised else None}
+    booklets = {"steps": steps, "tag": booklet_tag(plan).hex() if is_memoized else None}
     return {**document, "version": max(document["version"], WITH_BOOKLETS), "booklets": booklets if names else None}
 
 
@@ -95,7 +97,7 @@ def _part(part: Part, parts: Sequence[Part]) -> dict[str, Any]:
     }
 
 
-def _question(plan: Plan, question: PlannedQuestion, memoised: bool) -> dict[str, Any]:
+def _question(plan: Plan, question: PlannedQuestion, is_memoized: bool) -> dict[str, Any]:
     proof = question.channel.proof()
     if not (proof.epsilon < math.inf or proof.eta < 1):
         got = Phrase("one whose reports can give an answer away for certain")
@@ -110,7 +112,7 @@ def _question(plan: Plan, question: PlannedQuestion, memoised: bool) -> dict[str
         "missing": missing,
         "bits": question.channel.bits,
         "weights": [[str(weight) for weight in row] for row in question.channel.weights.tolist()],
-        "tags": tags if memoised else None,
+        "tags": tags if is_memoized else None,
     }
 
 
@@ -118,7 +120,7 @@ LANGUAGES = ("en", "de", "ar")
 """The languages that come with the package. The first has every text, and replaces texts that another lacks."""
 
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-PLACE = re.compile(r"\{(\w*)\}")
+PLACEHOLDER = re.compile(r"\{(\w*)\}")
 MAX_TEXT_LENGTH = 2000
 SECTIONS = ("paper", "consent")
 """The keys of sentences of printed sheets and consent forms, which the page does not need."""
@@ -135,23 +137,29 @@ def languages(plan: Plan, custom_texts: Sequence[str | bytes] = ()) -> dict[str,
     A text of the survey replaces the package's text.
 
     custom_texts : JSON texts of objects with ``"code"`` (such as "de" or "pt-BR"), and any keys of the package's
-        English texts. They may also have ``"survey"`` (the title), ``"intro"`` (a paragraph), ``"paper"`` (sentences of
-        printed sheets), and ``"questions"``: for each question's name its ``"text"`` and, for each of the plan's
-        categories, its ``"answers"``. Missing texts are taken from English, and from the plan's wording and names. If
-        `custom_texts` is not empty, it has all the languages.
+        English texts. If `custom_texts` is not empty, it has all the languages.
 
-    `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
+    They may also have these keys:
+
+    - ``"survey"``, the title, and ``"intro"``, a paragraph;
+    - ``"paper"``, sentences of printed sheets;
+    - ``"questions"``: for each question's name its ``"text"`` and, for each of the plan's categories, its
+      ``"answers"``.
+
+    Missing texts are taken from English, and from the plan's wording and names.
+
+    Raises `InvalidInput` for unknown keys, questions, answers, and placeholders that the English text does not have.
     """
-    built = {language: shipped_texts(language) for language in LANGUAGES}
-    english, by_code = built[LANGUAGES[0]], dict(built) if not custom_texts else {}
+    texts_in_package = {language: shipped_texts(language) for language in LANGUAGES}
+    english, by_code = texts_in_package[LANGUAGES[0]], dict(texts_in_package) if not custom_texts else {}
     for content in custom_texts:
         data = strict.json_value(content, "texts")
         code = data.get("code") if isinstance(data, dict) else None
         if not isinstance(code, str) or not _CODE.fullmatch(code):
-            raise invalid("texts", 'an object with a language as its "code"', Phrase("another"))
+            raise InvalidInput('texts: a file of texts must be an object with a language code as its "code"')
         if code in by_code:
             raise invalid("texts", "one file for each language", Phrase(f"two for {code!r}"))
-        package_texts = built.get(code, built.get(code.split("-")[0], {}))
+        package_texts = texts_in_package.get(code, texts_in_package.get(code.split("-")[0], {}))
         by_code[code] = {**package_texts, **_custom_texts(data, english, plan, f"texts of {code!r}")}
     for texts in by_code.values() if plan.wording else ():
         questions = texts.get("questions", {})
@@ -173,30 +181,30 @@ def untranslated_keys(custom_texts: Sequence[str | bytes]) -> dict[str, list[str
 
 
 def _custom_texts(data: Mapping[str, Any], english: Mapping[str, Any], plan: Plan, title: str) -> dict[str, Any]:
-    checked: dict[str, Any] = {}
+    checked_texts: dict[str, Any] = {}
     for key, value in data.items():
         if key == "questions":
-            checked[key] = _questions(value, plan, title)
+            checked_texts[key] = _questions(value, plan, title)
         elif key in ("survey", "intro"):
-            checked[key] = _text(value, f"{title}: {key}")
+            checked_texts[key] = _text(value, f"{title}: {key}")
         elif key in SECTIONS:
-            checked[key] = {
+            checked_texts[key] = {
                 name: _text(text, f"{title}: {key}: {name}") for name, text in mapping(value, title).items()
             }
         elif key in english:
-            checked[key] = _text(value, f"{title}: {key}")
-            places, allowed = sorted(PLACE.findall(value)), sorted(PLACE.findall(english[key]))
+            checked_texts[key] = _text(value, f"{title}: {key}")
+            places, allowed = sorted(PLACEHOLDER.findall(value)), sorted(PLACEHOLDER.findall(english[key]))
             if set(places) - set(allowed):
-                raise invalid(f"{title}: {key}", f"only the places {allowed}", places)
+                raise invalid(f"{title}: {key}", f"only the placeholders {allowed}", places)
         elif key != "code":
             raise invalid(title, "keys of the English texts, survey, intro, questions, paper, consent or code", key)
-    if checked.get("direction", "ltr") not in ("ltr", "rtl"):
-        raise invalid(f"{title}: direction", '"ltr" or "rtl"', checked["direction"])
-    return checked
+    if checked_texts.get("direction", "ltr") not in ("ltr", "rtl"):
+        raise invalid(f"{title}: direction", '"ltr" or "rtl"', checked_texts["direction"])
+    return checked_texts
 
 
 def _questions(value: Any, plan: Plan, title: str) -> dict[str, Any]:
-    checked: dict[str, Any] = {}
+    checked_texts: dict[str, Any] = {}
     answers_by_question: dict[str, list[str]] = {}
     for part in map(plan.part, plan.answers):
         if isinstance(part, Part) and part.option_of:
@@ -212,16 +220,16 @@ def _questions(value: Any, plan: Plan, title: str) -> dict[str, Any]:
         categories = answers_by_question[name]
         where = f"{title}: question {name!r}"
         if not isinstance(texts, dict) or set(texts) - {"text", "answers"}:
-            raise invalid(where, "an object with text and answers", Phrase("another"))
+            raise InvalidInput(f'{where} must be an object with no keys but "text" and "answers"')
         answers = texts.get("answers", {})
         if not isinstance(answers, dict) or set(answers) - set(categories):
-            raise invalid(f"{where}: answers", "an object from the plan's categories to texts", Phrase("another"))
-        checked[name] = {"answers": {key: _text(label, f"{where}: answers") for key, label in answers.items()}}
-        if len({checked[name]["answers"].get(category, category) for category in categories}) != len(categories):
+            raise InvalidInput(f"{where}: answers must be an object that maps categories of the plan to texts")
+        checked_texts[name] = {"answers": {key: _text(label, f"{where}: answers") for key, label in answers.items()}}
+        if len({checked_texts[name]["answers"].get(category, category) for category in categories}) != len(categories):
             raise invalid(f"{where}: answers", "texts that are distinct", Phrase("two that are the same"))
         if "text" in texts:
-            checked[name]["text"] = _text(texts["text"], where)
-    return checked
+            checked_texts[name]["text"] = _text(texts["text"], where)
+    return checked_texts
 
 
 def _text(value: Any, name: str) -> str:
@@ -234,17 +242,26 @@ MAX_VECTOR_ANSWERS = 6
 MAX_VECTOR_STEPS = 8
 """The largest numbers of answers and steps with vectors: the first, the last, and some between."""
 
-IDS = (DEVICE_ID, "a", "fourteen bytes", "fifteen bytes..", "\u05d0\u2192\U0001f3b2, an id of more than one block")
+VECTOR_IDS = (
+    DEVICE_ID,
+    "a",
+    "fourteen bytes",
+    "fifteen bytes..",
+    "\u05d0\u2192\U0001f3b2, an id of more than one block",
+)
 
 
 def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
     """Generate the test vectors of a plan as JSON-ready values (schema ``ldpopt-vectors``).
 
-    reports : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits: words
-        around each step of the cumulative weights, the first and the last one, and random ones.
-    words : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the word.
-    booklets, cells : in version 2, lists [word, booklet], and lists [question, answers, category] where the answers are
-        the positions of the parts' answers, null for a part that is not asked.
+    - ``reports`` : lists [question, answer, word, report] of positions, with the 64-bit word in hexadecimal digits. The
+      words are those around each step of the cumulative weights, the first and the last one, and random ones.
+    - ``words`` : lists [key, id, tag, word]: a 256-bit AES key made for this test, an id, a tag of the plan, and the
+      word.
+    - ``booklets`` : in version 2, lists [word, booklet].
+    - ``cells`` : in version 2, lists [question, answers, category]. The answers are the positions of the parts'
+      answers,
+      null for a part that is not asked.
     """
     rng = random.Random(seed)
     reports = [
@@ -260,13 +277,13 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
     steps = booklet_steps(plan).tolist()
     words = {0, (1 << 64) - 1, *(rng.getrandbits(64) for _ in range(4)), *steps, *(step - 1 for step in steps)}
     booklets = [[f"{word:016x}", booklet_position(plan, word)] for word in sorted(words)] if plan.booklets else []
-    composite = [
+    joint_answers = [
         [n, [None if place == len(part.asked) else place for part, place in zip(question.parts, cell, strict=True)], x]
         for n, question in enumerate(plan.questions)
         if question.parts
         for x, cell in enumerate(question.places.tolist())
     ]
-    return {**document, "version": WITH_BOOKLETS, "booklets": booklets, "cells": composite}
+    return {**document, "version": WITH_BOOKLETS, "booklets": booklets, "cells": joint_answers}
 
 
 def boundary_words(question: PlannedQuestion, answer: int, rng: random.Random) -> list[int]:
@@ -287,9 +304,11 @@ def _words(plan: Plan, rng: random.Random) -> list[list[str]]:
     tags = [word_tags(plan, question)[end] for question in plan.questions[:MAX_VECTOR_ANSWERS] for end in (0, -1)]
     for tag in [*tags, *([booklet_tag(plan)] if plan.booklets else [])]:
         key = SecretKey(rng.randbytes(32))
-        words = Respondents(key, pa.array(IDS, pa.string())).macs(tag)[:, 0].tolist()
+        words = Respondents(key, pa.array(VECTOR_IDS, pa.string())).macs(tag)[:, 0].tolist()
         memo = key.derive(b"ldpopt memo").hex()  # the AES-256 key that a browser keeps as that of its device
-        lists += [[memo, respondent, tag.hex(), f"{word:016x}"] for respondent, word in zip(IDS, words, strict=True)]
+        lists += [
+            [memo, respondent, tag.hex(), f"{word:016x}"] for respondent, word in zip(VECTOR_IDS, words, strict=True)
+        ]
     return lists
 
 
@@ -310,14 +329,25 @@ _ALLOWED_URL = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,300}(/[A-Za-z0-9._~/\
 def kit_files(plan: Plan, collector: str = PAGE_ADDRESS, texts: Sequence[str | bytes] = ()) -> dict[str, bytes]:
     """Generate the files of the questionnaire for `plan`, by name.
 
-    They are a page, its module, the public plan and test vectors.
+    They are an HTML page, its module, the public plan and test vectors. They hold no key, no answer and no pilot
+    proportions (the expected proportions of the answers).
 
-    collector : the start of the address for reports; ``submissions`` is added to it. ``./`` is the address of the page
-        itself. Anything else must be an https address (http is allowed on this machine).
-    texts : texts of the survey in its languages, as `ldpopt_survey.kit.folder.languages` reads them.
+    Parameters
+    ----------
+    plan : The plan.
+    collector : The start of the address for reports; ``submissions`` is added to it. ``./`` is the address of the page
+        itself. Any other must be an https address (http is allowed on this machine).
+    texts : Texts of the survey in its languages, as `ldpopt_survey.kit.folder.languages` reads them.
 
-    The files hold no key, no answer and no pilot shares (the shares of answers that are expected). Raises
-    `InvalidInput` for a plan with a question that guarantees nothing, and for a collector or texts that do not fit.
+    Returns
+    -------
+    dict of str to bytes
+        The content of each file.
+
+    Raises
+    ------
+    InvalidInput
+        For a plan with a question that guarantees nothing, and for a collector or texts that do not fit.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),))

@@ -28,16 +28,26 @@ class Entered:
 
 
 def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_incomplete: bool = False) -> Entered:
-    """Check the codes that were typed from the interviewers' sheets, and write them as reports of `plan`.
+    r"""Check the codes typed from the interviewers' sheets, and write them as reports of `plan`.
 
-    codes : a CSV file in UTF-8 or cp1252, cut by commas, semicolons, tabs or bars. Its columns are ``sheet``, one for
+    Parameters
+    ----------
+    plan : The plan of the sheets.
+    codes : A CSV file in UTF-8 or cp1252, cut by commas, semicolons, tabs or bars. Its columns are ``sheet``, one for
         each question by its name, and one for each carried column of the plan. Codes may be in small letters. Every
-        sheet number must be there once. An empty box is the empty report of a question whose missing answers are left
-        out.
-    reports : a new file, ``*.csv`` or ``*.parquet``, in the form that `privatize` writes and `aggregate` reads.
-    leave_out_incomplete : whether to leave out and count the rows without a code; by default they are refused.
+        sheet number must be there once. An empty box is the empty report of a question that leaves missing answers out.
+    reports : A new file, ``*.csv`` or ``*.parquet``, in the form that `privatize` writes and `aggregate` reads.
+    leave_out_incomplete : True to leave out and count the rows without a code; by default they are refused.
 
-    Raises `InvalidInput`, which names the row and the column but not the entry, since it may be an answer.
+    Returns
+    -------
+    Entered
+        The numbers of reports and of incomplete rows.
+
+    Raises
+    ------
+    InvalidInput
+        With the row and the column, but not the entry, since it may be an answer.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, aggregate, plan_survey
@@ -46,7 +56,7 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
     >>> plan = paper_survey(plan_survey(spec).plan, TWO_DICE).plan
     >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "codes.csv").write_text("sheet,vote\\n1,A\\n2,b\\n3,A\\n")
+    ...     _ = Path(folder, "codes.csv").write_text("sheet,vote\n1,A\n2,b\n3,A\n")
     ...     _ = enter_reports(plan, Path(folder, "codes.csv"), Path(folder, "reports.csv"))
     ...     aggregate(plan, Path(folder, "reports.csv")).rows
     3
@@ -62,7 +72,7 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     refuse_existing(output)
     rows, left_out = _read_rows(plan, Path(codes), leave_out_incomplete)
     if not rows:
-        raise invalid("codes", "at least one complete row", Phrase("none"), str(codes))
+        raise InvalidInput(f"{codes}: the codes have no complete row; expected at least one")
     empty = {question.name for question in plan.questions if question.may_be_empty}
     columns = {
         name: pa.array([row[name] or (None if name in empty else "") for row in rows.values()], pa.string())
@@ -70,11 +80,11 @@ def enter_reports(plan: Plan, codes: str | Path, reports: str | Path, leave_out_
     }
     # A fingerprint of each sheet of the plan, so that the same sheet is not counted twice.
     marks = (hashlib.blake2b(f"{plan.checksum}\n{sheet}".encode(), digest_size=16).hexdigest() for sheet in rows)
-    manifest = Manifest.of(plan, "by hand", len(rows), [add_fingerprints(marks)])
+    manifest = Manifest.from_plan(plan, "by hand", len(rows), [add_fingerprints(marks)])
     write_reports(output, with_manifest(pa.table(columns), manifest))
     if output.suffix == ".csv":
         parts = manifest.parts
-        replace_text(sidecar(output), Manifest.of(plan, "by hand", len(rows), parts, digest(output)).to_json())
+        replace_text(sidecar(output), Manifest.from_plan(plan, "by hand", len(rows), parts, digest(output)).to_json())
     return Entered(len(rows), left_out)
 
 
@@ -108,7 +118,7 @@ def _read_rows(plan: Plan, path: Path, leave_out: bool) -> tuple[dict[str, dict[
             row = {name: cell.strip() for name, cell in zip(header, cells, strict=True)}
             sheet, where = row[SHEET], f"row {number}, column {SHEET!r}"
             if not sheet:
-                raise invalid("codes", "a sheet number in every row", Phrase("none"), where)
+                raise InvalidInput(f"codes: {where} has no sheet number")
             if sheet in rows:
                 got = f"that of row {numbers[sheet]} again"
                 raise invalid("codes", "every sheet number once", Phrase(got), where)
@@ -136,7 +146,7 @@ def _required_codes(
     if not (names := [question.name for question in plan.booklets]):
         return codes_by_question
     if row[BOOKLET] not in names:
-        raise invalid("codes", f"one of the booklets {', '.join(names[:8])}", Phrase("another"), f"row {number}")
+        raise InvalidInput(f"codes: row {number} names a booklet that is not one of {', '.join(names[:8])}")
     others = [name for name in names if name != row[BOOKLET]]
     if unexpected := [name for name in others if row[name]]:
         where = f"row {number}, column {unexpected[0]!r}"

@@ -20,6 +20,10 @@ MIN_REPORT_PROBABILITY = 1e-4
 """The least probability of a report under the pilot; rarer ones are joined with the one that is most like them."""
 
 
+SMALLEST_VARIANCE = 1e-300
+"""Smaller variances of an estimate count as this one, so that its precision is finite."""
+
+
 @dataclass(frozen=True, eq=False)
 class Booklet:
     """Units that are asked together, with their channel and its design, if it was searched.
@@ -53,7 +57,7 @@ def booklet_of(
     """Build the booklet, with the contribution of one report to each target."""
     variances = contrast_variances(channel, pilot, np.array([t.row for t in targets]).reshape(-1, len(pilot)))
     rates = {
-        target.key: target.variance / variance if math.isfinite(variance) else 0.0
+        target.key: target.variance / max(variance, SMALLEST_VARIANCE) if math.isfinite(variance) else 0.0
         for target, variance in zip(targets, variances, strict=True)
     }
     return Booklet(units, channel, design, rates)

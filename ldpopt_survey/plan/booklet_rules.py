@@ -34,8 +34,12 @@ def is_known(units: Sequence[Unit]) -> bool:
 def questions_per_booklet(epsilon: float, eta: float | None = None) -> int:
     """Return the number of yes/no questions whose joint report is most informative [KW].
 
-    It is the c with the largest c t min(t, eta), where t = (e^eps - 1) / (2^c + e^eps - 1) is the total variation of
-    randomized response among 2^c answers: without eta 1 below an epsilon of 1.34, 2 up to 2.69, then 3 and more.
+    It is the c with the largest c t min(t, eta), where t is the total variation of randomized response among 2^c
+    answers::
+
+        t = (e^eps - 1) / (2^c + e^eps - 1)
+
+    Without eta it is 1 below an epsilon of 1.34, 2 up to 2.69, then 3 and more.
 
     >>> [questions_per_booklet(epsilon) for epsilon in (1.3, 1.4, 2.6, 2.7, 5.0)], questions_per_booklet(2.0, 0.4)
     ([1, 2, 2, 3, 5], 3)

@@ -24,7 +24,7 @@ from ldpopt.numbers.tolerances import BOOKLET_RTOL
 from ldpopt.privacy import total_variation
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array
-from ldpopt_survey.estimate.linear import contrast_variances
+from ldpopt_survey.estimate.linear import contrast_moments, contrast_variances, reports_to_estimate
 from ldpopt_survey.plan.booklet import (
     MIN_REPORT_PROBABILITY,
     Booklet,
@@ -46,10 +46,18 @@ from ldpopt_survey.plan.booklet_rules import (
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_for_shares, solve_shares
 from ldpopt_survey.plan.budget import Needs, SharedNeeds
 from ldpopt_survey.plan.numbers_and_sets import multi_select
-from ldpopt_survey.plan.precision import MAX_MINIMAX_CATEGORIES, limits, prior_for_search
+from ldpopt_survey.plan.precision import MAX_MINIMAX_CATEGORIES, limits, no_channel_found, prior_for_search
 from ldpopt_survey.plan.reweighing import reweighed_channel
 from ldpopt_survey.plan.table_targets import FurtherTargets, Table, cells_targets, shares_and_targets
-from ldpopt_survey.plan.units import MAX_JOINT_CELLS, Target, Unit, binding_targets, joint_design, product_of
+from ldpopt_survey.plan.units import (
+    MAX_JOINT_CELLS,
+    Target,
+    Unit,
+    binding_targets,
+    joint_design,
+    product_of,
+    smoothed_units,
+)
 
 MAX_UNIT_CELLS = 40
 """The most answers to questions that hang on one another whose report is about all; with more, it is about one."""
@@ -81,12 +89,14 @@ class Questionnaire:
     """Booklets with their fractions of the respondents, and the number of respondents who meet every target.
 
     one_question : the number of respondents if every booklet is one question.
+    one_question_to_estimate : the number of them who make all shares estimable then.
     single_requirements : for each unit by name, the respondents who meet its targets if all are asked this unit alone.
     """
 
     shares: BookletShares
     respondents: float
     one_question: float
+    one_question_to_estimate: float
     single_requirements: Mapping[str, float]
 
 
@@ -151,9 +161,17 @@ class BookletPlanner:
         single_requirements = {
             single.units[0].name: 1 / min(single.rates.values()) for single in singles if single is not None
         }
+        to_estimate = max((self._reports_to_estimate(single) / n for single, n in one_question[0]), default=0.0)
         return Questionnaire(
-            shares, required, required if best is one_question else one_question[1], single_requirements
-        )
+            shares, required, required if best is one_question else one_question[1], to_estimate * one_question[1],
+            single_requirements,
+        )  # fmt: skip
+
+    def _reports_to_estimate(self, booklet: Booklet) -> float:
+        """Return the fewest reports on a booklet, unrounded, that make all shares with a target estimable."""
+        pilot, targets = product_of(booklet.units)
+        rows = np.array([target.row for target in targets]).reshape(-1, len(pilot))
+        return float(reports_to_estimate(*contrast_moments(booklet.channel, pilot, rows)).max(initial=0.0))
 
     @property
     def free(self) -> tuple[Unit, ...]:
@@ -322,7 +340,7 @@ class BookletPlanner:
         key = (*(unit.kind for unit in units), None if further is None else further.kind)
         if key not in self._design_cache:
             try:
-                self._design_cache[key] = self._design(units, further, deadline)
+                self._design_cache[key] = self._found(units, further, deadline)
             except (InvalidInput, SolverError) as error:  # of too many cells under a cap, say
                 if deadline.late or len(units) == 1:
                     raise
@@ -343,6 +361,39 @@ class BookletPlanner:
             }
             return replace(booklet, rates={**booklet.rates, **power})
         return booklet
+
+    def _found(
+        self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
+    ) -> tuple[Channel, Design | None] | None:
+        """Return the result of `_design`; for a single unit, a channel for a pilot near its own if that is better.
+
+        That is so where the search fails at a share near 0, and where estimates by the best channel rest on rare
+        reports, so that it takes many more respondents than the targets to trust their intervals.
+        """
+        if len(units) > 1 or further:
+            return self._design(units, further, deadline)
+        best: tuple[Channel, Design | None] | None = None
+        fewest, error = math.inf, SolverError("no channel")
+        for nearby in (units, *smoothed_units(units)):
+            try:
+                result = self._design(nearby, further, deadline)
+            except SolverError as failure:
+                if deadline.late:
+                    raise
+                error = failure
+                continue
+            if result is None:
+                return None
+            booklet = booklet_of(units, result[0], None, *product_of(units))
+            for_targets = 1 / min(booklet.rates.values(), default=math.inf)
+            required = max(for_targets, self._reports_to_estimate(booklet))
+            if best is None or required < fewest:
+                best, fewest = (result[0], result[1] if nearby is units else None), required
+            if required <= for_targets * (1 + BOOKLET_RTOL):
+                break
+        if best is None:
+            raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
+        return best
 
     def _design(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline

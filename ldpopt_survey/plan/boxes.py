@@ -31,10 +31,10 @@ MIN_SEPARATOR_SHARE = 0.1
 class Boxes:
     """Neighboring columns that are options of one question.
 
-    spec : the question.
-    empty : the number of empty cells in the columns, which count as not chosen.
-    columns : the columns.
-    text : the question's words, if the file has them.
+    - `spec` : the question.
+    - `empty` : the number of empty cells in the columns, which count as not chosen.
+    - `columns` : the columns.
+    - `text` : the question's wording, if the file has it.
     """
 
     spec: AnyOfSpec
@@ -71,7 +71,7 @@ def find_boxes(columns: Sequence[ColumnProfile], half_width: float) -> list[Boxe
             groups.append(((-1, column.name), []))
     boxes = []
     for (_, stem), options in groups:
-        is_answered = any(column.answered for column, _ in options)
+        is_answered = any(column.answer_count for column, _ in options)
         is_question = is_answered and 2 <= len(options) <= MAX_OPTIONS
         if is_question and (question := _boxes(stem, options, half_width)) is not None:
             boxes.append(question)
@@ -79,7 +79,7 @@ def find_boxes(columns: Sequence[ColumnProfile], half_width: float) -> list[Boxe
 
 
 def _is_box(column: ColumnProfile, pattern_position: int) -> bool:
-    if column.values is None or len(column.values) > 2 or not column.plain:
+    if column.values is None or len(column.values) > 2 or not column.has_scalars:
         return False
     values = [truth_value(value) for value in column.values]
     is_truth_pair = set(values) == {True, False} if len(values) == 2 else False
@@ -102,21 +102,21 @@ def _boxes(stem: str, options: Sequence[tuple[ColumnProfile, str]], half_width: 
     wording = options[0][0].wording
     for suffix_of_tool in (" - Selected Choice", " - "):
         wording = wording.partition(suffix_of_tool)[0] if suffix_of_tool in wording else wording
-    empty = sum(column.empty for column, _ in options)
-    reading = Reading(tuple(codes.items()), (), (), "counted" if empty else "refuse")
+    empty_count = sum(column.empty for column, _ in options)
+    reading = Reading(tuple(codes.items()), (), (), "counted" if empty_count else "refuse")
     names = tuple(column.name for column, _ in options)
     try:
         spec = AnyOfSpec(
             stem,
             options=tuple(labels),
             columns=names,
-            missing=NO if empty else None,
+            missing=NO if empty_count else None,
             half_width=half_width,
             reading=reading,
         )
     except InvalidInput:
         return None
-    return Boxes(spec, names, empty, wording)
+    return Boxes(spec, names, empty_count, wording)
 
 
 def list_question(column: ColumnProfile, codes: Sequence[str], half_width: float) -> AnyOfSpec | str | None:

@@ -37,8 +37,9 @@ class Budget:
     """The privacy budget of one respondent over all questions: (epsilon, delta)-DP, with epsilon in nats.
 
     With delta = 0 the epsilons of the questions add up. With delta > 0 the questions, each with its total variation
-    eta_i, are composed exactly; for equal questions this is Theorem 2 [GI, Thm 2]. eta caps the total variation of all
-    reports together.
+    eta_i, are composed exactly. For equal questions this is Theorem 2 [GI, Thm 2]. The cap `eta` bounds the total
+    variation
+    of all reports together.
 
     >>> Budget(2.0).allows([(0.5, 0.25), (1.5, 0.5)])
     True
@@ -73,12 +74,12 @@ class Budget:
 def total_variation_of(parts: Sequence[tuple[float, float]]) -> float:
     """Bound the total variation of reports within these (epsilon, eta) together [GI, Thm 2]."""
     product = 1 - math.prod(1 - eta for _, eta in parts)
-    positive = [(epsilon, 0.0, eta) for epsilon, eta in parts if epsilon > 0]
-    if len(positive) < 2 or max(epsilon for epsilon, _, _ in positive) > MAX_COMPOSED_EPSILON:
+    positive_parts = [(epsilon, 0.0, eta) for epsilon, eta in parts if epsilon > 0]
+    if len(positive_parts) < 2 or max(epsilon for epsilon, _, _ in positive_parts) > MAX_COMPOSED_EPSILON:
         return product
     from ldpopt.composition import compose
 
-    return min(product, float(compose(positive).total_variation().value))
+    return min(product, float(compose(positive_parts).total_variation().value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,21 +139,38 @@ def split_budget(
 ) -> Split:
     """Split `budget` over questions so that the fewest respondents meet every target.
 
-    questions : for each name a pilot (the expected shares of the answers), shape (k,), and a target, a `HalfWidth` or a
-        `TestPower`. For a test the channel is the one that estimates all shares well, since the question is estimated,
-        too.
+    Parameters
+    ----------
+    questions : For each name a pilot (the expected proportions of the answers), shape (k,), and a target, a `HalfWidth`
+    or
+        a `TestPower`. For a test the channel is the one that estimates all proportions well, since the question is
+        estimated, too.
+    budget : The budget of one respondent.
     other_claims : (epsilon, eta) of other questions that draw on the same budget.
-    max_designed : up to so many categories, and without a cap on eta, the optimal channel is computed for every epsilon
-        that is tried. Beyond, subset selection at even shares gives the shape of the curve of respondents, and optimal
-        channels fix its height to 0.2 % where the split ends. With 0 this is done for all questions, which takes a
-        tenth of the time.
-    time_limit, progress : as for `optimal_channel`. When the time is over, the split is one that the budget allows, not
+    max_designed : The largest number of categories with an optimal channel for every epsilon in the search, without a
+    cap
+        on eta. For more, subset selection at uniform proportions gives the shape of the curve of respondents, and
+        optimal
+        channels fix its height to 0.2 % at the final split. With 0 this is done for all questions, in a tenth of the
+        time.
+    time_limit, progress : As for `optimal_channel`. After the time limit, the split is one that the budget allows, not
         the best one.
 
+    Returns
+    -------
+    Split
+        The epsilon of each question, in nats, its eta, and the number of respondents.
+
+    Raises
+    ------
+    InvalidInput
+        If no split within the range of epsilons fits.
+
+    Notes
+    -----
     A question needs fewer respondents if its epsilon is larger. So in the best split all questions need the same number
     N. For each N the smallest epsilons follow, and bisection finds the least N whose epsilons fit the budget. With a
-    cap on eta, each question has a part of it as well: the parts whose epsilons have the least sum. Raises
-    `InvalidInput` if no split within the range of epsilons fits.
+    cap on eta, each question has a part of it as well: the parts whose epsilons have the least sum.
 
     >>> even = {"a": ([0.2, 0.8], HalfWidth(0.05)), "b": ([0.2, 0.8], HalfWidth(0.05))}
     >>> split_budget(even, Budget(2.0))
@@ -173,9 +191,9 @@ def split_within(
 ) -> Split:
     """Split a budget within a deadline; the requirement of a question may be a function.
 
-    max_designed : as in `split_budget`.
-    corrections : maximal number of times that channels are designed where the split ends.
-    booklet_needs : questions that are alternatives for a respondent; the split has their epsilon under `BOOKLET`.
+    - `max_designed` : as in `split_budget`.
+    - `corrections` : the most times that channels are designed at the final split.
+    - `booklet_needs` : questions that are alternatives for a respondent; the split has their epsilon under `BOOKLET`.
     """
     if not questions and not booklet_needs:
         raise invalid("questions", "at least one", "none")
@@ -228,8 +246,8 @@ class _Curve:
 class _Exact(_Curve):
     """Curve of a function of epsilon, without a cap on eta."""
 
-    def __init__(self, required: Callable[[float], float]) -> None:
-        self.respondents = cache(required)
+    def __init__(self, respondents: Callable[[float], float]) -> None:
+        self.respondents = cache(respondents)
 
     def __call__(self, epsilon: Any, eta: Any = None) -> Any:
         return self.respondents(epsilon)
@@ -264,17 +282,17 @@ class _Shape(_Curve):
     def refine(self, epsilon: float, eta: float | None) -> bool:
         if self.is_exact:
             return True
-        required = self.design_respondents(epsilon, eta)
-        if not math.isfinite(required):
+        respondents = self.design_respondents(epsilon, eta)
+        if not math.isfinite(respondents):
             raise InvalidInput("budget: expected enough to estimate every question, got too little")
         interpolated = float(self(epsilon, eta))
-        self.put(epsilon, eta, required)
-        return abs(required / interpolated - 1) <= CURVE_RTOL
+        self.put(epsilon, eta, respondents)
+        return abs(respondents / interpolated - 1) <= CURVE_RTOL
 
-    def put(self, epsilon: float, eta: float | None, required: float) -> None:
+    def put(self, epsilon: float, eta: float | None, respondents: float) -> None:
         """Set the curve to the respondents that a design needs."""
         shape = (1 - 1 / self.k) / float(information_at_uniform(self.k, epsilon, eta))
-        self.ratios[math.log(epsilon)] = math.log(required / shape)
+        self.ratios[math.log(epsilon)] = math.log(respondents / shape)
 
 
 class _Sum(_Curve):
@@ -301,15 +319,15 @@ def _split(
     if budget.eta == 1:
         return _split_of(curves, budget, other_claims, math.inf, deadline)
     log_budget = -math.log1p(-budget.eta) + math.fsum(math.log1p(-eta) for _, eta in other_claims)
-    split, fewest = None, math.inf
+    split, fewest_respondents = None, math.inf
     for _ in range(MAX_CAP_GROWTHS):
         candidate = _split_of(curves, budget, other_claims, log_budget, deadline)
         parts = [(epsilon, candidate.etas[name]) for name, epsilon in candidate.epsilons.items()]
         respondents = max(
             float(curve(candidate.epsilons[name], candidate.etas[name])) for name, curve in curves.items()
         )
-        if split is None or (respondents < fewest and budget.allows([*other_claims, *parts])):
-            split, fewest = candidate, respondents
+        if split is None or (respondents < fewest_respondents and budget.allows([*other_claims, *parts])):
+            split, fewest_respondents = candidate, respondents
         if not (variation := total_variation_of([*other_claims, *parts])) < budget.eta * (1 - CURVE_RTOL):
             break
         log_budget *= math.log1p(-budget.eta) / math.log1p(-variation)
@@ -453,12 +471,17 @@ def variance_at_uniform(k: int, epsilon: float) -> float:
 
 
 def information_at_uniform(k: int, epsilon: Any, eta: Any = None) -> Any:
-    """Compute the information of subset selection at k equal shares, for the best size d [YB].
+    """Compute the information of subset selection at k equal proportions and the best size [YB].
 
-    The information is the same in each direction. Arrays give arrays.
+    The information is the same in each direction. Arrays give arrays. For subsets of size d it is::
 
-    It is k d (k-d)/(k-1) times ((e^eps - 1)/(d e^eps + k - d))^2, with a total variation of (e^eps - 1) d (k-d) /
-    ((k-1) (k + (e^eps - 1) d)). Where that exceeds eta, a public coin leaves out the answer: both fall in proportion.
+        k d (k-d)/(k-1) ((e^eps - 1)/(d e^eps + k - d))^2
+
+    The total variation is::
+
+        (e^eps - 1) d (k-d) / ((k-1) (k + (e^eps - 1) d))
+
+    If that exceeds eta, a public coin leaves out the answer, and both fall in proportion.
     """
     epsilon, sizes = np.asarray(epsilon, dtype=np.float64)[..., None], np.arange(1.0, k)
     fall, rise = np.exp(-epsilon), -np.expm1(-epsilon)

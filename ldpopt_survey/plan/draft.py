@@ -146,9 +146,13 @@ def draft(
     drafted = drafted_questions(proposal)
     for question in drafted:
         lines += [*_question(question), ""]
-    if others := proposal.questions[len(drafted) :]:
-        lines += [f"# {len(others)} more columns could be asked. Each one leaves less of the budget to the others.", ""]
-        for question in others:
+    if remaining_questions := proposal.questions[len(drafted) :]:
+        lines += [
+            f"# {len(remaining_questions)} more columns could be asked. Each one leaves less of the budget to the "
+            "others.",
+            "",
+        ]
+        for question in remaining_questions:
             lines += [f"# {line}" for line in _question(question)] + [""]
     if proposal.aside:
         lines += ["# Not asked:"] + [f"#   {_toml(name)}: {reason}" for name, reason in proposal.aside]
@@ -201,9 +205,9 @@ def _points(spec: SurveySpec) -> str:
 
 def _keys(values: Mapping[str, Any], *names: str) -> list[str]:
     """Return lines of TOML with their comments, for these names or all; absent values give no line."""
-    present = {name: values[name] for name in names or values if values.get(name) not in (None, [], {})}
-    comments = {name: f"  # {_COMMENTS[name]}" if name in _COMMENTS else "" for name in present}
-    return [f"{name} = {_toml(value)}{comments[name]}" for name, value in present.items()]
+    given_values = {name: values[name] for name in names or values if values.get(name) not in (None, [], {})}
+    comments = {name: f"  # {_COMMENTS[name]}" if name in _COMMENTS else "" for name in given_values}
+    return [f"{name} = {_toml(value)}{comments[name]}" for name, value in given_values.items()]
 
 
 def _toml(value: Any) -> str:

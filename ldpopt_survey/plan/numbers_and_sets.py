@@ -99,24 +99,35 @@ def numeric_question(
 ) -> NumericQuestion:
     """Design the grid and channel for a mean, and compare them with other mechanisms [KW; PM].
 
-    The design needs the fewest respondents.
-
-    low, high : the range that answers are cut to.
-    epsilon : in nats.
-    level : confidence of the interval, in (0, 1).
-    half_width : half the width of the mean's confidence interval, in the units of the answers.
-    pilot : numbers like the expected answers, shape (n,); without them, evenly spread numbers.
-
-    Numbers are moved at random to one of the two grid points around them. The channel over the grid is optimal for the
+    The design needs the fewest respondents. Numbers are moved at random to one of the two grid points around them. The
+    channel over the grid is optimal for the
     mean at the pilot. With more points numbers move less, but points are harder to distinguish. So all sizes in
-    `GRID_SIZES` are tried. Raises `InvalidInput` for an empty range, or a half-width beyond it.
-    time_limit : in seconds, for all of them together.
-    progress : as for `optimal_channel`.
+    `GRID_SIZES` are tried.
 
-    >>> made = numeric_question(0, 100, 1.0, 2.0)
-    >>> [row.name for row in made.rows if "optimal" not in row.name]
+    Parameters
+    ----------
+    low, high : The range of answers; others are clipped to it.
+    epsilon : In nats.
+    half_width : Half the width of the mean's confidence interval, in the units of the answers.
+    level : The confidence level of the interval, in (0, 1).
+    pilot : Numbers like the expected answers, shape (n,); without them, evenly spread numbers.
+    time_limit : In seconds, for all sizes together.
+    progress : As for `optimal_channel`.
+
+    Returns
+    -------
+    NumericQuestion
+        The grid, the channel and the comparison.
+
+    Raises
+    ------
+    InvalidInput
+        For an empty range, or a half-width beyond it.
+
+    >>> question = numeric_question(0, 100, 1.0, 2.0)
+    >>> [row.name for row in question.rows if "optimal" not in row.name]
     ['piecewise mechanism', 'Laplace noise', 'without privacy']
-    >>> len(made.grid), round(made.rows[0].variance / made.rows[-1].variance)
+    >>> len(question.grid), round(question.rows[0].variance / question.rows[-1].variance)
     (9, 13)
     """
     low, high, epsilon = number(low, "low", "a number"), number(high, "high", "a number"), positive_epsilon(epsilon)
@@ -146,7 +157,7 @@ def numeric_question(
             designs.append((row(f"optimal channel on {points} points", float(design.value)), grid, design))
     best = min(designs, key=lambda way: way[0].variance)
     half_range = (high - low) / 2
-    scaled = (sample - (low + high) / 2) / half_range
+    scaled_sample = (sample - (low + high) / 2) / half_range
     variance_of_numbers = float(np.var(sample))
     comparisons = [
         row("Laplace noise", variance_of_numbers + 2 * ((high - low) / epsilon) ** 2),
@@ -156,7 +167,7 @@ def numeric_question(
         comparisons.append(
             row(
                 "piecewise mechanism",
-                variance_of_numbers + half_range**2 * float(np.mean(piecewise(epsilon).variance(scaled))),
+                variance_of_numbers + half_range**2 * float(np.mean(piecewise(epsilon).variance(scaled_sample))),
             )
         )
     rows = sorted([way for way, *_ in designs] + comparisons, key=lambda way: way.variance)
@@ -238,8 +249,8 @@ class MultiSelect(Rows[SetDesign]):
 
     def estimate(self, reports: Any, design: SetDesign | None = None) -> Estimate:
         """Estimate the share of each option from reports of a design, by default the best [Rao]."""
-        chosen = self.best if design is None else design
-        return estimate_contrasts(reports, chosen.channel, _members(len(self.options)).T, self.options)
+        selected_design = self.best if design is None else design
+        return estimate_contrasts(reports, selected_design.channel, _members(len(self.options)).T, self.options)
 
     def __repr__(self) -> str:
         lines = [f"MultiSelect({len(self.options)} options, epsilon {ceil_digits(self.epsilon)})"]
@@ -252,17 +263,33 @@ def multi_select(
 ) -> MultiSelect:
     """Compare ways to ask for any number of options, within one `epsilon` for all [DJW].
 
-    options : 2 to 10 of them.
-    epsilon : in nats.
-    half_width, level : of the interval of an option's share.
+    It compares four ways:
 
-    It compares four ways: the best of all channels over the 2^J sets, with its certificate (up to three options); a
-    report of a whole set, likely if it differs from the answer in few options; a coin with epsilon/J for each option;
-    and one option, drawn at random, with all of epsilon. The numbers of respondents hold if all sets are equally
-    likely. `InvalidInput` for other values.
+    - the best of all channels over the 2^J sets, with its certificate (up to three options);
+    - a report of a whole set, likely if it differs from the answer in few options;
+    - a coin with epsilon/J for each option;
+    - one option, drawn at random, with all of epsilon.
 
-    >>> made = multi_select(["cash", "card", "phone"], 1.0)
-    >>> made.best.name, made.best.respondents, made.designs[1].why
+    The numbers of respondents hold if all sets are equally likely.
+
+    Parameters
+    ----------
+    options : 2 to 10 options.
+    epsilon : The epsilon of the whole answer, in nats.
+    half_width, level : Those of the interval of an option's proportion.
+
+    Returns
+    -------
+    MultiSelect
+        The ways, by required respondents.
+
+    Raises
+    ------
+    InvalidInput
+        For other values.
+
+    >>> comparison = multi_select(["cash", "card", "phone"], 1.0)
+    >>> comparison.best.name, comparison.best.respondents, comparison.designs[1].why
     ('one option each, drawn at random', 5397, 'no channel over the sets needs fewer')
     """
     labels = distinct_labels(options, len(options), "options")
@@ -301,10 +328,10 @@ def multi_select(
 
 def _ball(options: tuple[Label, ...], epsilon: float, radius: int) -> Channel:
     """Return the channel with reports within `radius` options of the answer e^epsilon times likelier than others."""
-    likely, rare = _probabilities(len(options), epsilon, radius)
+    near_probability, far_probability = _probabilities(len(options), epsilon, radius)
     bits = _members(len(options)).astype(np.int8)
     distance = (bits[:, None, :] != bits[None, :, :]).sum(axis=2)
-    weights = np.where(distance <= radius, likely, rare)
+    weights = np.where(distance <= radius, near_probability, far_probability)
     return Channel(weights / weights.sum(axis=1, keepdims=True), _names(options), _names(options))
 
 
@@ -328,20 +355,22 @@ def _probabilities(j: int, epsilon: float, radius: int) -> tuple[float, float]:
     """Return the probabilities of a report inside and outside the ball around the answer."""
     ball_size = sum(math.comb(j, d) for d in range(radius + 1))
     ratio = math.exp(-toward_privacy(epsilon))
-    likely = 1 / (ball_size + (2**j - ball_size) * ratio)
-    return likely, likely * ratio
+    near_probability = 1 / (ball_size + (2**j - ball_size) * ratio)
+    return near_probability, near_probability * ratio
 
 
 def _slope(j: int, epsilon: float, radius: int) -> float:
     """Return Pr(an option's bit is unchanged) - Pr(it is changed); outside the ball the two cancel."""
-    likely, rare = _probabilities(j, epsilon, radius)
+    near_probability, far_probability = _probabilities(j, epsilon, radius)
     difference = sum(math.comb(j - 1, d) - (math.comb(j - 1, d - 1) if d else 0) for d in range(radius + 1))
-    return (likely - rare) * difference
+    return (near_probability - far_probability) * difference
 
 
 def _names(options: tuple[Label, ...]) -> tuple[str, ...]:
     rows = _members(len(options)).tolist()
-    return tuple(" + ".join(str(o) for o, chosen in zip(options, row, strict=True) if chosen) or "none" for row in rows)
+    return tuple(
+        " + ".join(str(o) for o, is_chosen in zip(options, row, strict=True) if is_chosen) or "none" for row in rows
+    )
 
 
 def _members(j: int) -> Array:

@@ -310,7 +310,7 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
     >>> make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]}, bits=8).eta
     0.5
     """
-    planned = []
+    planned_questions = []
     for question in spec.questions:
         if not callable(channels) and question.name not in channels:
             raise invalid("channels", f"one for the question {question.name!r}", sorted(channels))
@@ -319,16 +319,19 @@ def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) ->
                 f"question {question.name!r}", "no asked_if (plan_survey designs such questions together)", "one"
             )
         channel = channels(question) if callable(channels) else channels[question.name]
-        planned.append(planned_question(question, _exact(channel, question, bits)))
-    return plan_of(spec, planned)
+        planned_questions.append(planned_question(question, _exact(channel, question, bits)))
+    return plan_of(spec, planned_questions)
 
 
-def plan_of(spec: SurveySpec, planned: Sequence[PlannedQuestion]) -> Plan:
+def plan_of(spec: SurveySpec, planned_questions: Sequence[PlannedQuestion]) -> Plan:
     """Build the plan of these questions; `InvalidInput` if together they exceed the budget."""
     values = {field.name: getattr(spec, field.name) for field in fields(Plan) if hasattr(spec, field.name)}
-    plan = Plan(**{**values, "questions": tuple(planned)})
-    used = {"epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta), "eta": plan.eta}
-    for limit, consumed in used.items():
+    plan = Plan(**{**values, "questions": tuple(planned_questions)})
+    consumed_budget = {
+        "epsilon": plan.epsilon if spec.delta == 0 else composed_epsilon(plan, spec.delta),
+        "eta": plan.eta,
+    }
+    for limit, consumed in consumed_budget.items():
         budget = getattr(spec, limit)
         if budget is not None and consumed > budget:
             raise invalid(f"budget {limit}", f"questions that use at most {budget!r} together", consumed)

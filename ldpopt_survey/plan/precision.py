@@ -19,7 +19,7 @@ from ldpopt.design import (
     MVOptimal,
     TotalVariation,
 )
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.numbers.rounding import up
 from ldpopt.values.distribution import Array, distribution, number
 from ldpopt.values.results import ByValue
@@ -55,6 +55,32 @@ def prior_for_search(pilot: Array, eta: float | None) -> Array:
     """
     is_large = eta is not None and eta < 1 and len(pilot) > MAX_CAPPED_ANSWERS
     return np.full(len(pilot), 1 / len(pilot)) if is_large else pilot
+
+
+SMOOTHING_WEIGHTS = (1e-4, 1e-2, 0.1, 1.0)
+"""Weights of equal shares in the pilots at which a channel is searched for if the search fails at the pilot itself."""
+
+
+LARGER_SHARES = "larger shares (or join rare answers, or lower epsilon)"
+"""What is expected in place of a pilot with shares near 0."""
+
+
+def smoothed(pilot: Array) -> tuple[Array, ...]:
+    """Return pilots (k,) near this one without tiny shares, nearest first.
+
+    Where a share is about 1e-12, the best column for it is hardly ever sent, and the programs have no accurate
+    solution. A channel that is best for a nearby pilot is within the limits, too; its variances count at the pilot.
+
+    >>> [float(near.min()) for near in smoothed(np.array([1.0, 0.0]))]
+    [5e-05, 0.005, 0.05, 0.5]
+    """
+    return tuple((1 - weight) * pilot + weight / len(pilot) for weight in SMOOTHING_WEIGHTS)
+
+
+def no_channel_found(name: str, pilot: Array, epsilon: float) -> InvalidInput:
+    """Return the error of a question for which no search found a channel, with the remedy."""
+    problem = f"{float(pilot.min()):.3g}, for which no channel was found at epsilon {epsilon:.4g}"
+    return invalid(f"{name}: pilot", LARGER_SHARES, Phrase(problem))
 
 
 @runtime_checkable

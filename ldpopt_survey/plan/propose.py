@@ -47,11 +47,11 @@ _WORDS_FOR_MISSING = {
 
 @dataclass(frozen=True)
 class Merging:
-    """Answers that a proposal would count as another one, or as none: a guess that a person confirms.
+    """A guess that a person confirms: answers that a proposal would count as another one, or as none.
 
-    question : the question.
-    told : the values that would be merged, for the holder of the answers alone.
-    accept, decline : the options of the command line that confirm it and that keep the answers apart.
+    - `question` : the question.
+    - `told` : the values that would be merged, for the holder of the answers alone.
+    - `accept`, `decline` : the options of the command line that confirm it, and that keep the answers separate.
     """
 
     question: str
@@ -88,11 +88,11 @@ class ProposedQuestion(Result):
 class Proposal(Result):
     """Proposal for a survey over a file: questions, bins, respondents' ids, and the sample design.
 
-    questions : the columns that could be asked.
-    aside : the other columns, each with the reason.
-    respondent : the column of respondents' ids, if one looks like it.
-    sample : columns that look like the weights, strata or clusters of the sample.
-    carry : other public columns, which go into the reports unchanged.
+    - `questions` : the columns that could be asked.
+    - `aside` : the other columns, each with the reason.
+    - `respondent` : the column of respondents' ids, if one looks like it.
+    - `sample` : columns that look like the weights, strata or clusters of the sample.
+    - `carry` : other public columns, which go into the reports unchanged.
     """
 
     questions: tuple[ProposedQuestion, ...]
@@ -129,15 +129,15 @@ class Proposal(Result):
 class ProposalOptions:
     """Facts that a person knows about a file's columns, so that `propose` need not guess them.
 
-    questions : the columns to ask, in this order; by default all that could be asked.
-    respondent, carry : as in `Proposal`.
-    bins : for a column, the edges of its bins or their number.
-    missing_codes : for a column, or under "" for all of them, the codes that stand for "no answer".
-    missing_answers : how missing answers are treated, as in `Reading`. A column without any refuses them.
-    answers : for a column, entries that are answers although they look like codes for "no answer".
-    merged, apart : columns whose answers that differ in capitals and blanks alone are one answer, or are not.
-    blank_is_no, blank_is_missing : questions whose empty boxes were not ticked, or tell nothing.
-    half_width : the target half-width of every question.
+    - `questions` : the columns to ask, in this order; by default all that could be asked.
+    - `respondent`, `carry` : as in `Proposal`.
+    - `bins` : for a column, the edges of its bins or their number.
+    - `missing_codes` : for a column, or under "" for all of them, the codes that stand for "no answer".
+    - `missing_answers` : the treatment of missing answers, as in `Reading`. A column without any refuses them.
+    - `answers` : for a column, entries that are answers although they look like codes for "no answer".
+    - `merged`, `apart` : columns whose answers that differ only in case and blanks are one answer, or are not.
+    - `blank_is_no`, `blank_is_missing` : questions whose empty boxes were not ticked, or are missing answers.
+    - `half_width` : the target half-width of every question.
 
     >>> ProposalOptions(("income",), bins={"income": (1000, 2000)}, missing_codes={"": ("-9",)}).missing_answers
     'category'
@@ -185,7 +185,7 @@ def propose(profile: FileProfile, options: ProposalOptions | None = None) -> Pro
     ids = (
         column.name
         for column in profile.columns
-        if _ID.match(column.name) and column.distinct and column.empty == 0 and column.rows > 1
+        if _ID.match(column.name) and column.is_distinct and column.empty == 0 and column.rows > 1
     )
     respondent = options.respondent or next(ids, None)
     sample = _sample(profile, {respondent, *options.questions})
@@ -211,13 +211,15 @@ def propose(profile: FileProfile, options: ProposalOptions | None = None) -> Pro
             if column.name == box.columns[0]:
                 questions.append(_boxes_question(box, options))
             continue
-        proposed = _question(column, options)
-        if isinstance(proposed, ProposedQuestion):
-            questions.append(proposed)
+        proposed_question = _question(column, options)
+        if isinstance(proposed_question, ProposedQuestion):
+            questions.append(proposed_question)
         elif options.questions:
-            raise invalid("question", "a column of few different answers, or of numbers", Phrase(proposed), column.name)
+            raise invalid(
+                "question", "a column of few different answers, or of numbers", Phrase(proposed_question), column.name
+            )
         else:
-            other_columns.append((column.name, proposed))
+            other_columns.append((column.name, proposed_question))
     return Proposal(tuple(questions), tuple(other_columns), respondent, tuple(carry), sample)
 
 
@@ -225,7 +227,7 @@ def _sample(profile: FileProfile, other_roles: set[str | None]) -> SampleSpec | 
     """Return the first columns without empty cells whose names are those of weights, strata or clusters."""
     roles: dict[str, str] = {}
     for column in profile.columns:
-        if column.name in other_roles or column.empty or not column.plain or not column.name.isprintable():
+        if column.name in other_roles or column.empty or not column.has_scalars or not column.name.isprintable():
             continue
         for role, pattern in _SAMPLE.items():
             is_number = column.numeric == column.rows and bool((column.numbers >= 0).all())
@@ -268,12 +270,12 @@ def _question(column: ColumnProfile, options: ProposalOptions) -> ProposedQuesti
     """Return the question, or the reason why the column cannot be one."""
     if not column.name.strip() or not column.name.isprintable() or len(column.name) > 200:
         return "its name is empty, too long or has signs that cannot be printed"
-    if not column.plain:
+    if not column.has_scalars:
         return "it holds lists, records or bytes"
-    if column.answered == 0:
+    if column.answer_count == 0:
         return "it is empty"
-    is_repeated = column.values is None or len(column.values) > column.answered / 2
-    if _ID.match(column.name) and not column.distinct and is_repeated and column.name not in options.questions:
+    is_repeated = column.values is None or len(column.values) > column.answer_count / 2
+    if _ID.match(column.name) and not column.is_distinct and is_repeated and column.name not in options.questions:
         return (
             f"it looks like respondents' ids, of which some stand twice (--respondent {column.name} takes it as such)"
         )
@@ -301,17 +303,23 @@ def _question(column: ColumnProfile, options: ProposalOptions) -> ProposedQuesti
     else:
         missing = column.empty + _count_codes(column.values, codes)
     is_numeric = (
-        column.numeric > 0 and column.numeric >= 0.9 * (column.answered - missing_words) and not declared_labels
+        column.numeric > 0 and column.numeric >= 0.9 * (column.answer_count - missing_words) and not declared_labels
     )
     has_few_values = values is not None and len(values) <= (MAX_INTEGER_ANSWERS if is_numeric else MOST_CATEGORIES)
     if column.name in options.bins or (is_numeric and not has_few_values):
         is_requested = column.name in options.bins or column.name in options.questions
         spread = np.ptp(column.numbers) if len(column.numbers) else math.inf
-        if column.distinct and column.whole and not is_requested and spread <= 1.01 * column.rows and column.empty == 0:
+        if (
+            column.is_distinct
+            and column.has_only_integers
+            and not is_requested
+            and spread <= 1.01 * column.rows
+            and column.empty == 0
+        ):
             return "it numbers the rows"
         return _binned_question(column, column.numbers[~is_code], codes, missing, options, guessed_codes)
     if not has_few_values or values is None:
-        return "every row has its own answer" if column.distinct else f"it has more than {MOST_CATEGORIES} answers"
+        return "every row has its own answer" if column.is_distinct else f"it has more than {MOST_CATEGORIES} answers"
     observations, code_merges = [], _code_merges(column, guessed_codes)
     if single_values := sorted(value for value, count in values.items() if count == 1):
         examples = ", ".join(map(repr, single_values[:5])) + (", ..." if len(single_values) > 5 else "")
@@ -334,9 +342,11 @@ def _question(column: ColumnProfile, options: ProposalOptions) -> ProposedQuesti
         examples = ", ".join(f"{spelling!r} as {common!r}" for spelling, common in list(spellings.items())[:5])
         merging = f"answers that differ in capitals and blanks would count as one: {examples}"
         code_merges += (Merging(column.name, merging, ("--merge", column.name), ("--keep-apart", column.name)),)
-    proposed = _proposed_question(column, categories, (), codes, missing, options, remarks, observations, code_merges)
-    reading = replace(proposed.spec.reading, codes=pairs)
-    return replace(proposed, spec=replace(proposed.spec, reading=reading))
+    proposed_question = _proposed_question(
+        column, categories, (), codes, missing, options, remarks, observations, code_merges
+    )
+    reading = replace(proposed_question.spec.reading, codes=pairs)
+    return replace(proposed_question, spec=replace(proposed_question.spec, reading=reading))
 
 
 def _code_merges(column: ColumnProfile, guessed_codes: Sequence[str]) -> tuple[Merging, ...]:
@@ -357,14 +367,21 @@ def _declared_categories(column: ColumnProfile, values: Mapping[str, int] | None
     """
     labels = [(number, label) for number, label in column.levels if label.strip() not in codes]
     label_names = {label for _, label in labels}
-    others = [value for value in values or () if value not in label_names]
-    if not labels or values is None or len(labels) + len(others) > MOST_CATEGORIES:
+    other_values = [value for value in values or () if value not in label_names]
+    if not labels or values is None or len(labels) + len(other_values) > MOST_CATEGORIES:
         return []
-    if not others:
+    if not other_values:
         return [label for _, label in labels]
-    if len(others) > MAX_INTEGER_ANSWERS or not all(map(_is_number, others)) or any(n is None for n, _ in labels):
+    if (
+        len(other_values) > MAX_INTEGER_ANSWERS
+        or not all(map(_is_number, other_values))
+        or any(n is None for n, _ in labels)
+    ):
         return []
-    pairs = [*((float(number or 0), label) for number, label in labels), *((float(text), text) for text in others)]
+    pairs = [
+        *((float(number or 0), label) for number, label in labels),
+        *((float(text), text) for text in other_values),
+    ]
     return [label for _, label in sorted(pairs)]
 
 
@@ -384,7 +401,7 @@ def _binned_question(
     edges = round_edges(numbers, bins) if isinstance(bins, int) else tuple(float(edge) for edge in bins)
     if not edges:
         return "its numbers are nearly all the same"
-    labels = bin_labels(edges, column.whole)
+    labels = bin_labels(edges, column.has_only_integers)
     remarks, observations = (
         ["Numbers, cut into bins."],
         [f"From {number_text(numbers.min())} to {number_text(numbers.max())}."],
@@ -437,7 +454,7 @@ def _missing_codes(column: ColumnProfile, options: ProposalOptions) -> tuple[tup
     words = [] if values is None else [value.strip() for value in values]
     words += [label for _, label in column.levels]
     codes = [word for word in words if word.strip().casefold() in _WORDS_FOR_MISSING]
-    if column.whole or column.values is not None:
+    if column.has_only_integers or column.values is not None:
         codes += [str(int(number)) for number in _codes_by_distance(column)]
     declared_answers = {str(code) for code in options.answers.get(column.name, ())}
     guessed_codes = tuple(code for code in dict.fromkeys(codes) if code not in declared_answers)
@@ -447,8 +464,9 @@ def _missing_codes(column: ColumnProfile, options: ProposalOptions) -> tuple[tup
 def _codes_by_distance(column: ColumnProfile) -> list[float]:
     """Return numbers that look like codes for "no answer".
 
-    They are the usual negative codes (-7 to -9, -77, -99, and so on), far below the others and the opposite of none of
-    them, or 7 to 9 (97 to 99, and so on) far above the others.
+    They are the usual negative codes (-7 to -9, -77, -99, and so on) or 7 to 9 (97 to 99, and so on). A negative code
+    is far
+    below the other numbers and the opposite of none of them; a positive one is far above them.
     """
     if column.values is not None:
         numbers = sorted({float(value) for value in column.values if _is_number(value)})
@@ -457,14 +475,18 @@ def _codes_by_distance(column: ColumnProfile) -> list[float]:
     integers = [number for number in numbers if number == math.floor(number)]
     nonnegative = [number for number in numbers if number >= 0]
     negative_codes = [number for number in integers if number in _NEGATIVE_CODES and -number not in nonnegative]
-    others = [number for number in numbers if number not in negative_codes]
-    codes = negative_codes if len(others) > 1 and negative_codes and min(others) - max(negative_codes) >= 2 else []
+    other_numbers = [number for number in numbers if number not in negative_codes]
+    codes = (
+        negative_codes
+        if len(other_numbers) > 1 and negative_codes and min(other_numbers) - max(negative_codes) >= 2
+        else []
+    )
     for digits in (1, 2, 3, 4, 5):
         top = 10**digits - 1
         high_codes = [number for number in integers if top - 3 < number <= top]
-        others = [number for number in nonnegative if number not in high_codes]
-        if high_codes and others and max(others) < high_codes[0] and high_codes[-1] == nonnegative[-1]:
-            gap = high_codes[0] - max(others)
+        other_numbers = [number for number in nonnegative if number not in high_codes]
+        if high_codes and other_numbers and max(other_numbers) < high_codes[0] and high_codes[-1] == nonnegative[-1]:
+            gap = high_codes[0] - max(other_numbers)
             if gap >= max(2, 10 ** (digits - 1)):
                 codes = codes + high_codes
     return codes
@@ -501,12 +523,12 @@ def _spellings(values: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str
     for value in values:
         groups.setdefault(" ".join(unicodedata.normalize("NFC", value).casefold().split()), []).append(value)
     counts: dict[str, int] = {}
-    others: dict[str, str] = {}
+    common_spellings: dict[str, str] = {}
     for variants in groups.values():
         common = max(variants, key=lambda spelling: (spelling == spelling.strip(), values[spelling], spelling))
         counts[common] = sum(values[spelling] for spelling in variants)
-        others |= {spelling: common for spelling in variants if spelling != common}
-    return counts, others
+        common_spellings |= {spelling: common for spelling in variants if spelling != common}
+    return counts, common_spellings
 
 
 def _is_number(text: str) -> bool:

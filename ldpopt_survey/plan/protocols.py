@@ -107,15 +107,28 @@ def compare_protocols(
 ) -> ProtocolTable:
     """Compare every protocol of `mechanisms` and the optimal channel by respondents [Kish].
 
-    pilot : the expected distribution of the answers, shape (k,).
-    epsilon : in nats.
-    eta : largest total variation allowed.
-    optimal : the optimal channel, if it is already known; otherwise it is computed.
-    time_limit, progress : of that computation, as for `optimal_channel`.
-
     The variance of a channel is that of the efficient estimate at the pilot. For frequency oracles with too many
     reports to tabulate it is the variance of their own estimate. Protocols above eta are left out, and so are protocols
-    that do not distinguish all categories. `InvalidInput` if no protocol fits eta.
+    that do not distinguish all categories.
+
+    Parameters
+    ----------
+    pilot : The expected distribution of the answers, shape (k,).
+    precision : The target, such as `HalfWidth(0.05)`.
+    epsilon : In nats.
+    eta : The largest total variation allowed.
+    optimal : The optimal channel, if it is already known; otherwise it is computed.
+    time_limit, progress : Of that computation, as for `optimal_channel`.
+
+    Returns
+    -------
+    ProtocolTable
+        One row per protocol, by required respondents.
+
+    Raises
+    ------
+    InvalidInput
+        If no protocol fits eta.
 
     >>> table = compare_protocols([0.2] * 5, HalfWidth(0.05), 0.5)
     >>> table.rows[0].protocol, table["randomized response"].respondents
@@ -134,9 +147,9 @@ def compare_protocols(
         variance, guarantee, variation = _measure(mechanism, pilot, precision)
         if not variance < math.inf or variation > eta or guarantee > epsilon:
             continue
-        required = precision.respondents_for(variance)
+        respondents = precision.respondents_for(variance)
         effect = variance / max(precision.variance(pilot * (1 - pilot)), 1e-300)
-        rows.append(ProtocolRow(name, guarantee, variation, required, effect))
+        rows.append(ProtocolRow(name, guarantee, variation, respondents, effect))
     rows.sort(key=lambda row: (row.respondents, row.protocol != "optimal channel"))
     return ProtocolTable(tuple(rows), precision, non_private)
 

@@ -24,7 +24,16 @@ from ldpopt.numbers.tolerances import PLANNED_EPSILON
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.results import ByValue
-from ldpopt_survey.plan.precision import HalfWidth, Precision, TestPower, limits, prior_for_search, require_precision
+from ldpopt_survey.plan.precision import (
+    HalfWidth,
+    Precision,
+    TestPower,
+    limits,
+    no_channel_found,
+    prior_for_search,
+    require_precision,
+    smoothed,
+)
 
 __all__ = ["MAX_EPSILON", "MIN_EPSILON", "MIN_ETA_SHARE", "QuestionPlanner"]
 
@@ -91,10 +100,19 @@ class QuestionPlanner(ByValue):
         prior = self.pilot if self.neighbourhood is not None else prior_for_search(self.pilot, eta)
         if prior is not self.pilot and isinstance(criterion, MVOptimal):
             criterion = AOptimal()
-        utility = FisherInformation(prior, criterion, self.neighbourhood)
         is_test = isinstance(precision, TestPower) and self.neighbourhood is None
         turn = deadline.turn(0, 1 + is_test)
-        for_variances = optimal_channel(utility, constraints, certify=False, **turn.passed).channel
+        priors = (prior, *smoothed(prior))
+        for number, pilot in enumerate(priors):
+            utility = FisherInformation(pilot, criterion, self.neighbourhood)
+            try:
+                for_variances = optimal_channel(utility, constraints, certify=False, **turn.passed).channel
+                break
+            except SolverError as error:
+                if deadline.late or self.neighbourhood is not None:
+                    raise
+                if number == len(priors) - 1:
+                    raise no_channel_found("question", self.pilot, epsilon) from error
         if not isinstance(precision, TestPower) or self.neighbourhood is not None:
             return for_variances
         turn = deadline.turn(1, 2)

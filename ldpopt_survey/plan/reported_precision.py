@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.intervals import two_sided
-from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, estimable
+from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, estimable, reports_to_estimate
+from ldpopt_survey.plan.booklet import SMALLEST_VARIANCE
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
@@ -47,24 +49,43 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
     The estimates from all booklets are combined, in proportion to their precision. The variance is inf if the combined
     estimate from n respondents is not estimable. For cells it is inf if no booklet determines all of them.
     """
-    precisions, third_moments = [], []
+    if len(names) == 1:
+        is_identified, combined, third = moments_of(plan, names[0])
+        return np.where(are_estimable(is_identified, combined, third, n), combined, np.inf)
+    precisions = []
     for holders in plan.ways(names):
         channel, pilot, contrasts = joint_channel(holders, names)
         fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
         is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
-        if len(names) > 1:
-            all_determined = are_estimable(is_identified, variance, third, max(n * fraction, 1.0)).all()
-            is_identified = np.full(len(is_identified), all_determined)
-        precision = np.where(is_identified, fraction / np.maximum(variance, 1e-300), 0.0)
-        precisions.append(precision)
-        third_moments.append(precision**3 * third / fraction**2)
+        all_determined = are_estimable(is_identified, variance, third, max(n * fraction, 1.0)).all()
+        precisions.append(all_determined * fraction / np.maximum(variance, SMALLEST_VARIANCE))
     if not precisions:
         return np.full(1, np.inf)
-    total = np.sum(precisions, axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        combined, third = 1 / total, np.sum(third_moments, axis=0) / total**3
-        is_estimable = are_estimable(total > 0, combined, third, n) if len(names) == 1 else total > 0
-    return np.where(is_estimable, combined, np.inf)
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / np.sum(precisions, axis=0))
+
+
+def moments_of(plan: Plan, name: str) -> tuple[npt.NDArray[np.bool_], Array, Array]:
+    """Compute the moments (r,) of the estimates of a question's shares, as `contrast_moments`, for one respondent.
+
+    The estimates from all booklets are combined, in proportion to their precision.
+    """
+    weights, third_moments = [], []
+    for holders in plan.ways((name,)):
+        channel, pilot, contrasts = joint_channel(holders, (name,))
+        fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
+        is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
+        weights.append(np.where(is_identified, fraction / np.maximum(variance, SMALLEST_VARIANCE), 0.0))
+        third_moments.append(third / fraction**2)
+    total = np.sum(weights, axis=0)
+    relative_weights = np.array(weights) / np.where(total > 0, total, 1.0)
+    with np.errstate(divide="ignore"):
+        return total > 0, 1 / total, np.sum(relative_weights**3 * np.array(third_moments), axis=0)
+
+
+def respondents_to_estimate(plan: Plan, name: str) -> float:
+    """Return the fewest respondents, unrounded, who make all shares of a question estimable; inf if none do."""
+    return float(reports_to_estimate(*moments_of(plan, name)).max())
 
 
 def planned_reports(holders: Sequence[PlannedQuestion]) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import math
 import pkgutil
+from copy import copy
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -154,6 +155,12 @@ class QuestionSpec(ByValue):
         k = len(self.categories)
         return np.full(k, 1 / k) if self.pilot is None else np.asarray(self.pilot)
 
+    def with_pilot(self, pilot: Array) -> Self:
+        """Return the question with another pilot (k,); it stays an option of its question."""
+        question = copy(self)
+        object.__setattr__(question, "pilot", pilot)
+        return question
+
     @property
     def test(self) -> TestPower | None:
         """The target power, if there is one."""
@@ -246,7 +253,7 @@ def _question(value: Any, place: str) -> QuestionSpec:
 
 def _pair(value: Any, place: str) -> tuple[str, str]:
     if not isinstance(value, (list, tuple)) or len(value) != 2 or value[0] == value[1]:
-        raise invalid(place, "pairs of two different questions", value if isinstance(value, str) else Phrase("another"))
+        raise InvalidInput(f"{place}: each entry must be a pair of two different questions")
     return text(value[0], place), text(value[1], place)
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 from ldpopt.channel import Channel
 from ldpopt.design import Design, RespondentsBound
-from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.exact import round_exact
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import positive_integer
 from ldpopt.values.results import Pictured
+from ldpopt_survey.estimate.linear import contrast_moments, reports_to_estimate
 from ldpopt_survey.plan.booklet import Booklet
 from ldpopt_survey.plan.booklet_rules import joint_ratio
 from ldpopt_survey.plan.booklets import BookletPlanner, Questionnaire, needs_of
@@ -30,7 +31,14 @@ from ldpopt_survey.plan.budget import (
 )
 from ldpopt_survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt_survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
-from ldpopt_survey.plan.reported_precision import ReportedPrecision, precision_of, tables_of, target_key
+from ldpopt_survey.plan.precision import LARGER_SHARES
+from ldpopt_survey.plan.reported_precision import (
+    ReportedPrecision,
+    precision_of,
+    respondents_to_estimate,
+    tables_of,
+    target_key,
+)
 from ldpopt_survey.plan.spec import SurveySpec
 from ldpopt_survey.plan.table_targets import Table
 from ldpopt_survey.plan.target_precision import (
@@ -46,6 +54,12 @@ MAX_BOOKLET_EPSILON = 2.0
 
 SPLIT_PROGRESS, PLAN_PROGRESS = 0.3, 0.2
 """The share of the progress that the split of the budget is; and that the plan is, where a proof follows it."""
+
+MAX_ESTIMATING_RESPONDENTS = 10**9
+"""The most respondents of a plan that needs more than for its targets, since some shares rest on rare reports."""
+
+RARE_REPORTS = 25
+"""About how many reports of a kind an interval rests on at least (`estimate.linear.MAX_LYAPUNOV_RATIO`)."""
 
 PROOF_SECONDS = (3.0, 30.0)
 """Seconds of the first searches for a proof, whose bounds are known before that of the last search, which ends itself.
@@ -73,6 +87,8 @@ class PlannedSurvey(Pictured):
         each at uniform shares. It is nan if it is unknown.
     at_hand : the available respondents, counted as in a simple random sample, whose precision is stated; 0 if unknown.
     targets : the precision of tables, groups and regressions with these respondents.
+    for_targets : the respondents with whom all standard errors are small enough for the targets. `respondents` is
+        larger where so few would send too few of the rare reports on which some intervals rest.
     """
 
     plan: Plan
@@ -86,6 +102,7 @@ class PlannedSurvey(Pictured):
     joint: float = math.nan
     at_hand: float = 0.0
     targets: tuple[TargetPrecision, ...] = ()
+    for_targets: int = 0
 
     _picture, _heads = "budget_split", 1
 
@@ -182,6 +199,10 @@ class PlannedSurvey(Pictured):
             who_is_asked = "asked one booklet" if self.plan.booklets else "asked everything"
             lines.append(f"  {self.respondents:,} respondents, each {who_is_asked} ({comparison})")
             lines += [f"  {line}" for line in (self._joint_in_words, self._least_in_words) if line]
+        if 0 < self.for_targets < self.respondents:
+            standard_errors = f"with {self.for_targets:,} standard errors would be small enough for the targets"
+            lines.append(f"  {standard_errors}, but some intervals would rest on too few rare reports:")
+            lines.append(f"  {self.respondents:,} send about {RARE_REPORTS} of each such report")
         if self.invited > self.respondents:
             lines.append(f"  {self.invited:,} people to invite, for nonresponse and the design of the sample")
         if (rounds := self.plan.rounds or 1) > 1:
@@ -283,6 +304,8 @@ def plan_survey(
             split = _Planning(replace(spec, design="split"), respondents, design_deadline).planned()
             if split.respondents < planning.respondents:
                 planned = replace(split, one_question=planning.one_question)
+            else:
+                planned = replace(planning.planned(), split=float(split.respondents))
         planned = planned or planning.planned()
         for improved in _closer_bounds(planned, spec, deadline.part(PLAN_PROGRESS, 1.0)) if prove else ():
             planned = improved
@@ -361,6 +384,9 @@ def respondents_needed(
                 planning = _Planning(variant, None, deadline.turn(number, len(epsilons)), search_joint=False)
                 is_split = epsilon > MAX_BOOKLET_EPSILON and planning.better_split
                 respondents = int(planning.split) if is_split else planning.respondents
+                if is_split and planning.respondents > planning.for_targets:  # also the split may rest on rare reports
+                    split = _Planning(replace(variant, design="split"), None, deadline.inner, search_joint=False)
+                    respondents = min(planning.respondents, split.respondents)
             except InvalidInput:
                 continue
             requirements.append(BudgetRequirement(epsilon, respondents, people_to_invite(variant, respondents)))
@@ -471,6 +497,7 @@ class _Planning:
         return _rounded_up(
             max(
                 self.booklet_questionnaire.one_question,
+                self.booklet_questionnaire.one_question_to_estimate,
                 *(questionnaire.respondents for questionnaire in self.common_questionnaires.values()),
                 0.0,
             )
@@ -478,11 +505,33 @@ class _Planning:
 
     @cached_property
     def respondents(self) -> int:
-        """The respondents of a simple random sample who meet every target."""
+        """The respondents of a simple random sample who meet every target, with intervals that can be trusted."""
+        return max(self.for_targets, math.ceil(self._to_estimate))
+
+    @cached_property
+    def for_targets(self) -> int:
+        """The respondents who meet every target, if no interval rests on reports that are too rare."""
         if not self.spec.targets:
             return self._for_designs
         # The exact channels, also those of questions in separate reports, determine the precision of tables.
         return math.ceil(respondents_for_targets(self._plan, self.spec, self._for_designs) * (1 - 1e-9))
+
+    @property
+    def _to_estimate(self) -> float:
+        """The fewest respondents, unrounded, who make every share that has a target estimable.
+
+        `InvalidInput` if they are more than `MAX_ESTIMATING_RESPONDENTS`.
+        """
+        required = 1.0
+        for question in (question for unit in self.units for question in unit.questions):
+            if question.width is None and question.relative is None:
+                continue
+            required = max(required, respondents_to_estimate(self._plan, question.name))
+            if not required <= MAX_ESTIMATING_RESPONDENTS:
+                epsilon = max(holder.epsilon for holder in self._plan.answers[question.name])
+                problem = f"{question.shares.min():.3g}, on which too few reports tell at epsilon {epsilon:.4g}"
+                raise invalid(f"question {question.name!r}: pilot", LARGER_SHARES, Phrase(problem))
+        return required
 
     @property
     def _for_designs(self) -> int:
@@ -526,7 +575,7 @@ class _Planning:
     def planned(self) -> PlannedSurvey:
         """Return the plan with its numbers of respondents."""
         spec, plan = self.spec, self._plan
-        if spec.targets:
+        if self.respondents > self._for_designs:
             expected_by_name = {
                 q.name: {**(q.expected or {}), "respondents": float(self.respondents)} for q in plan.questions
             }
@@ -537,7 +586,7 @@ class _Planning:
         planned = PlannedSurvey(
             plan, self._designs, spec.delta, self.respondents, self.split, self.one_question, None,
             people_to_invite(spec, self.respondents), self.joint, self.answering or 0.0,
-            target_precisions(plan, spec, self.answering or self.respondents),
+            target_precisions(plan, spec, self.answering or self.respondents), self.for_targets,
         )  # fmt: skip
         # The bound does not count targets of groups, since the choice of questions may depend on a public group.
         ungrouped = [replace(unit, group_targets=()) for unit in self.units]
@@ -551,6 +600,7 @@ class _Planning:
             or self.common_questionnaires
             or self.budgets[BOOKLET][1] is not None
             or self.spec.targets
+            or self.respondents > self.for_targets
         ):
             return math.nan
         free_units = BookletPlanner(self.shared_units, *self.budgets[BOOKLET]).free
@@ -597,12 +647,18 @@ class _Planning:
         answering = (1 - self.spec.nonresponse) / self.spec.design_effect
         respondents = None if self.answering is None else self.answering * float(share)
         expected = question.expected(Channel(exact.matrix), respondents)
+        planned = planned_question(question, exact, share)
+        if question.width is not None or question.relative is not None:
+            moments = contrast_moments(Channel(exact.matrix), planned.shares, planned.members(planned.name))
+            needed = float(reports_to_estimate(*moments).max())
+            if expected["respondents"] < needed < math.inf:
+                expected["respondents"] = float(math.ceil(needed))
         if answering < 1:
             largest = max(expected.get("respondents", 0.0), expected.get("respondents_for_power", 0.0))
             expected["invited"] = float(people_to_invite(self.spec, largest))
         if self.available is not None:
             expected["respondents_at_hand"] = float(self.available)
-        return replace(planned_question(question, exact, share), expected=expected)
+        return replace(planned, expected=expected)
 
     @cached_property
     def split(self) -> float:

@@ -26,22 +26,22 @@ class Table:
     target: TargetSpec
     names: tuple[str, ...]
 
-    def on_cells(self, pilot: Array, parts: Sequence[Part | PlannedQuestion], possible: Array) -> OnCells:
+    def on_cells(self, pilot: Array, parts: Sequence[Part | PlannedQuestion], is_possible: Array) -> OnCells:
         """Return the contrasts of the cells of its questions, `parts`.
 
         pilot : (cells,) the product of the questions' pilots.
-        possible : (cells,) positive for possible answers.
+        is_possible : (cells,) positive for possible answers.
         """
         labels = [part.categories for part in parts]
         size = math.prod(map(len, labels))
         if size > MAX_CELLS:
             raise invalid(f"[[targets]] {self.target.title}", f"at most {MAX_CELLS} cells (join answers)", size)
         shape = pilot.reshape([len(labels_of_part) for labels_of_part in labels])
-        others = [tuple(axis for axis in range(len(labels)) if axis != place) for place in range(len(labels))]
-        table_pilot = self.target.joint([shape.sum(axis=axes) for axes in others], self.names)
+        other_axes = [tuple(axis for axis in range(len(labels)) if axis != place) for place in range(len(labels))]
+        table_pilot = self.target.joint([shape.sum(axis=axes) for axes in other_axes], self.names)
         is_asked = np.array([label != NOT_APPLICABLE or not getattr(parts[1], "asked_if", ()) for label in labels[1]])
         applies_to_cell = np.array([is_asked[labels[1].index(cell[1])] for cell in product(*labels)], dtype=np.float64)
-        sides = Sides(possible > 0, applies_to_cell, non_answers(parts[0]))
+        sides = Sides(is_possible > 0, applies_to_cell, non_answers(parts[0]))
         ratio = None if table_pilot is None else np.divide(table_pilot, pilot, out=np.zeros(size), where=pilot > 0)
         return ratio, self.target.contrasts(self.names, labels, pilot if table_pilot is None else table_pilot, sides)
 
@@ -60,10 +60,10 @@ class Table:
             ],
             [len(labels_of_part) for labels_of_part in labels],
         )
-        table_pilot, possible = (
+        table_pilot, is_possible = (
             np.bincount(cell_index, weights, size).astype(np.float64) for weights in (pilot, np.ones(len(pilot)))
         )
-        ratio, contrasts = self.on_cells(table_pilot, [parts[place] for place in positions], possible)
+        ratio, contrasts = self.on_cells(table_pilot, [parts[place] for place in positions], is_possible)
         key = (*self.names, self.target.title)
         targets = [Target((*key, contrast.name), contrast.row[cell_index], contrast.variance) for contrast in contrasts]
         return None if ratio is None else pilot * ratio[cell_index] / float(pilot @ ratio[cell_index]), targets
@@ -83,10 +83,10 @@ class FurtherTargets:
         return None if self.pilot is None else self.pilot.tobytes(), rows
 
 
-def shares_and_targets(units: Sequence[Unit], further: FurtherTargets | None) -> tuple[Array, list[Target]]:
+def shares_and_targets(units: Sequence[Unit], further_targets: FurtherTargets | None) -> tuple[Array, list[Target]]:
     """Return the pilot (K,) of the units of a booklet and all targets on their cells."""
-    pilot, targets = product_of(units, () if further is None else further.targets)
-    return pilot if further is None or further.pilot is None else further.pilot, targets
+    pilot, targets = product_of(units, () if further_targets is None else further_targets.targets)
+    return pilot if further_targets is None or further_targets.pilot is None else further_targets.pilot, targets
 
 
 def cells_targets(pair: tuple[Unit, ...]) -> list[Target]:

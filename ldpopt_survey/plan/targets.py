@@ -206,14 +206,14 @@ class TargetSpec(ByValue):
                 if not members[sides.possible].any() and self.by is None:
                     continue
                 raise invalid(f"[[targets]] {self.title}", f"a pilot with a share above 0 of {group!r}", share)
-            for label, chosen in zip(labels[1], second, strict=True):
-                value = float(members * chosen @ cell_shares) / share
-                row, name = members * (chosen - value) / share, f"{as_text(group)}: {as_text(label)}"
+            for label, is_column_answer in zip(labels[1], second, strict=True):
+                value = float(members * is_column_answer @ cell_shares) / share
+                row, name = members * (is_column_answer - value) / share, f"{as_text(group)}: {as_text(label)}"
                 if self.by is not None:
                     yield name, row, value
                     continue
-                other = float((1 - members) * chosen @ cell_shares) / (1 - share)
-                yield name, row - (1 - members) * (chosen - other) / (1 - share), value - other
+                other_value = float((1 - members) * is_column_answer @ cell_shares) / (1 - share)
+                yield name, row - (1 - members) * (is_column_answer - other_value) / (1 - share), value - other_value
 
     def _coefficients(
         self, names: tuple[str, ...], labels: Sequence[Sequence[Label]], cell_shares: Array
@@ -290,8 +290,8 @@ class TargetSpec(ByValue):
             return self
         for _ in range(1000):
             for place, pilot in enumerate(pilots):
-                others = tuple(axis for axis in range(table.ndim) if axis != place)
-                margin = table.sum(axis=others, keepdims=True)
+                other_axes = tuple(axis for axis in range(table.ndim) if axis != place)
+                margin = table.sum(axis=other_axes, keepdims=True)
                 table = table * pilot.reshape(margin.shape) / margin
         return replace(self, pilot=table.tolist())
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import Array, distribution, positive_epsilon, positive_integer, unit_interval
 from ldpopt.values.results import Result
@@ -88,7 +88,7 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
             questions.append(question)
             continue
         if question.name not in first or first[question.name].labels != question.categories:
-            raise invalid("first wave", f"an estimate of {question.name!r} with its categories", Phrase("another"))
+            raise InvalidInput(f"first wave: it has no estimate of {question.name!r} with the categories of the plan")
         questions.append(replace(question, pilot=pilot_shares(first[question.name])))
     shares = {part.name: part.shares for question in questions for part in question.answers}
     targets = tuple(
@@ -110,11 +110,13 @@ MIN_SAVING = 0.005
 class TwoStagePlan(Result):
     """Sizes of the two stages, the channel of the pilot, and the expected gain of two stages.
 
-    pilot, second : respondents of the two waves. `pilot` is 0 if one stage is expected to do as well.
-    channel : the channel of the pilot wave, or of the only wave.
-    shares, variances : the sizes of the pilot wave that were tried, as shares of n, and for each the expected sum of
-        the variances of the estimated shares.
-    single, informed : this expected sum for one stage, and for one stage whose channel is designed for the truth.
+    - `pilot`, `second` : respondents of the two waves. `pilot` is 0 if one stage is expected to do as well.
+    - `channel` : the channel of the pilot wave, or of the only wave.
+    - `shares`, `variances` : the sizes of the pilot wave that were tried, as fractions of n, and for each the expected
+      sum
+      of the variances of the estimated proportions.
+    - `single`, `informed` : this expected sum for one stage, and for one stage whose channel is designed for the true
+      distribution.
     """
 
     pilot: int
@@ -152,21 +154,34 @@ def plan_two_stages(
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> TwoStagePlan:
-    """Choose the share of `n` respondents that the pilot wave takes.
+    """Choose the fraction of `n` respondents that the pilot wave takes.
 
     Parameters
     ----------
-    epsilon : in nats, for each respondent.
-    eta : cap on the total variation.
+    n : The number of respondents.
+    epsilon : In nats, for each respondent.
     scenarios : (s, k) or (k,), possible true distributions; the expected variance is averaged over them.
+    eta : The cap on the total variation.
     guess : (k,), the distribution that the first channel is designed for; uniform by default.
-    shares : sizes of the pilot wave to try, as shares of n.
-    draws : pilot waves simulated for each share and scenario.
-    time_limit, progress : as for `optimal_channel`. When the time is over, the remaining shares are not tried.
+    shares : The sizes of the pilot wave to try, as fractions of n in (0, 1).
+    draws : The number of pilot waves simulated for each size and scenario.
+    time_limit, progress : As for `optimal_channel`. After the time limit, the remaining sizes are not tried.
 
-    For every share w, pilot waves of w n respondents are simulated, and the second channel is designed for each. The
+    Returns
+    -------
+    TwoStagePlan
+        The sizes of the two waves, and the channel of the first.
+
+    Raises
+    ------
+    InvalidInput
+        For scenarios that are not distributions, and sizes outside (0, 1).
+
+    Notes
+    -----
+    For every fraction w, pilot waves of w n respondents are simulated, and the second channel is designed for each. The
     expected variance is the mean trace of the inverse of J = w J_1 + (1 - w) J_2, the information of both waves
-    [Rao, chapter 5]. Raises `InvalidInput` for scenarios that are not distributions, and shares outside (0, 1).
+    [Rao, chapter 5].
 
     >>> plan_two_stages(2000, 1.0, [0.9, 0.025, 0.025, 0.025, 0.025], draws=2, shares=(0.1, 0.3))
     TwoStagePlan(200 respondents, then 1800 with the channel that suits them; ... fewer than in one stage, ... at best)
@@ -213,9 +228,13 @@ def advise_stages(
 ) -> TwoStagePlan:
     """Plan two stages with `n` respondents for a planned question, within its guarantees.
 
-    The scenarios are four distributions drawn around the question's pilot (from a Dirichlet law, as uncertain as after
-    twenty answers), or from all distributions if it has no pilot. time_limit, progress : as for
-    `plan_two_stages`. `InvalidInput` for a question without privacy.
+    The scenarios are four distributions drawn around the question's pilot (from a Dirichlet distribution, as uncertain
+    as
+    after twenty answers). Without a pilot they are drawn from all distributions.
+
+    time_limit, progress : as for `plan_two_stages`.
+
+    Raises `InvalidInput` for a question without privacy.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))

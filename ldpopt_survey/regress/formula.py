@@ -25,16 +25,16 @@ FORM = (
     "log(x); a name with other signs in backticks"
 )
 
-POINTWISE = {"log", "log2", "log10", "exp", "exp2", "exp10", "sqrt", "abs", "I", "C"}
+POINTWISE_FUNCTIONS = {"log", "log2", "log10", "exp", "exp2", "exp10", "sqrt", "abs", "I", "C"}
 """Functions of one respondent's value."""
 
 CODINGS = {"Treatment", "Sum", "Helmert", "Diff", "Poly"}
 """Contrasts of a factor by statsmodels' names; formulaic's are ``contr.treatment`` and so on."""
 
-OF_ALL = {"poly", "bs", "cr", "cs", "cc", "center", "scale", "standardize"}
-"""Functions that depend on the values of all respondents."""
+WHOLE_COLUMN_FUNCTIONS = {"poly", "bs", "cr", "cs", "cc", "center", "scale", "standardize"}
+"""Functions of one value that depend on the values of all respondents."""
 
-_ALLOWED = (
+_ALLOWED_NODES = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Compare, ast.cmpop, ast.Call, ast.keyword,
     ast.Name, ast.Attribute, ast.Constant, ast.List, ast.Tuple, ast.Load,
 )  # fmt: skip
@@ -44,7 +44,12 @@ _ALIAS = re.compile(r"\bcolumn_(\d+)_")
 
 @dataclass(frozen=True)
 class Matrix:
-    """The model matrix (n, d) with the names of its columns; the public factors alone, (n, q); the reference levels."""
+    """The model matrix of n respondents.
+
+    - `values` : (n, d) the matrix. `names` are the names of its columns.
+    - `public` : (n, q) the public factors alone.
+    - `levels` : the reference levels.
+    """
 
     values: Array
     names: tuple[str, ...]
@@ -56,9 +61,9 @@ class Matrix:
 class Formula:
     """A parsed formula.
 
-    outcome : its column.
-    transform : the expression on the left side, if it is more than the column.
-    columns : all columns on the right side, each once.
+    - `outcome` : its column.
+    - `transform` : the expression on the left side, if it is more than the column.
+    - `columns` : all columns on the right side, each once.
     """
 
     text: str
@@ -83,7 +88,7 @@ class Formula:
         from formulaic import Formula as Read
 
         frame = self._frame(columns)
-        full_frame = self._frame(all_columns()) if self._of_all(private) else None
+        full_frame = self._frame(all_columns()) if self._needs_all_rows(private) else None
         model_matrix = self._model_matrix(self.right, frame, full_frame)
         public_factors = dict.fromkeys(factor for term in self.right for factor in self._public(term, private))
         parts = [pd.DataFrame({"1": np.ones(len(frame))})]
@@ -148,15 +153,17 @@ class Formula:
             got = Phrase(self._readable(where[1])) if where else self.text
             raise invalid("formula", "terms that can be computed from these columns", got) from None
 
-    def _of_all(self, private: frozenset[str]) -> bool:
+    def _needs_all_rows(self, private: frozenset[str]) -> bool:
         """True if some function depends on all values; `InvalidInput` if it depends on those of a private column."""
         depends_on_all = False
         for term in self.right:
             for factor in term.factors:
-                calls = [node for node in ast.walk(_tree(factor)) if _function(node) in OF_ALL]
+                calls = [node for node in ast.walk(_tree(factor)) if _function(node) in WHOLE_COLUMN_FUNCTIONS]
                 column_names = {name for node in calls for name in self._column_names(node)}
                 if column_names & private:
-                    expected = f"{', '.join(sorted(OF_ALL))} of public columns (I(x**2) is of one answer)"
+                    expected = (
+                        f"{', '.join(sorted(WHOLE_COLUMN_FUNCTIONS))} of public columns (I(x**2) is of one answer)"
+                    )
                     raise invalid("formula", expected, sorted(column_names & private)[0])
                 depends_on_all |= bool(calls)
         return depends_on_all
@@ -216,9 +223,9 @@ def parse_formula(text: str) -> Formula:
         raise invalid("formula", FORM, text)
     if text.partition("~")[2].strip() == "":
         raise invalid("formula", FORM, text)
-    aliased, names = _with_aliases(text)
+    aliased_text, names = _with_aliases(text)
     try:
-        parsed = Read(aliased)
+        parsed = Read(aliased_text)
         left_terms, right_terms = list(parsed.lhs), parsed.rhs
         factors = [factor for term in right_terms for factor in term.factors]
     except (FormulaicError, AttributeError, SyntaxError, TypeError, ValueError, RecursionError):
@@ -230,17 +237,17 @@ def parse_formula(text: str) -> Formula:
     for factor in (outcome, *factors):
         tree = _tree(factor)
         for node in ast.walk(tree):
-            if not isinstance(node, _ALLOWED):
+            if not isinstance(node, _ALLOWED_NODES):
                 raise invalid("formula", FORM, text)
             if isinstance(node, ast.Call) and _function(node) is None:
-                allowed = sorted(POINTWISE | OF_ALL)
-                raise invalid("formula", f"the functions {', '.join(allowed)}", Phrase(ast.unparse(node.func)))
+                functions = sorted(POINTWISE_FUNCTIONS | WHOLE_COLUMN_FUNCTIONS)
+                raise invalid("formula", f"the functions {', '.join(functions)}", Phrase(ast.unparse(node.func)))
             if isinstance(node, ast.Attribute) and not _namespace(node):
                 raise invalid("formula", FORM, text)
         columns.append("\n".join(names.get(name, name) for name in _variables(tree)))
     if not columns[0] or "\n" in columns[0]:
         raise invalid("formula", f"one column as outcome: {FORM}", text)
-    if any(_function(node) in OF_ALL | {"C"} for node in ast.walk(_tree(outcome))):
+    if any(_function(node) in WHOLE_COLUMN_FUNCTIONS | {"C"} for node in ast.walk(_tree(outcome))):
         raise invalid("formula", "a column on the left, or a function of one value", text)
     predictors = tuple(dict.fromkeys(name for joined_names in columns[1:] for name in joined_names.split("\n") if name))
     if columns[0] in predictors:
@@ -262,7 +269,7 @@ def _with_aliases(text: str) -> tuple[str, dict[str, str]]:
         names[alias_name] = name
         return alias_name
 
-    def replaced(token: re.Match[str]) -> str:
+    def replace_token(token: re.Match[str]) -> str:
         quoted, string, name, called = token.groups()
         if quoted:
             return alias(quoted.strip("`"))
@@ -270,8 +277,8 @@ def _with_aliases(text: str) -> tuple[str, dict[str, str]]:
             return token[0]
         return name if name.isascii() and name.isidentifier() and not keyword.iskeyword(name) else alias(name)
 
-    aliased = _TOKEN.sub(replaced, text)
-    return aliased, names
+    aliased_text = _TOKEN.sub(replace_token, text)
+    return aliased_text, names
 
 
 def _tree(factor: Any) -> ast.AST:
@@ -286,7 +293,9 @@ def _function(node: ast.AST) -> str | None:
     name = ast.unparse(node.func)
     if name.startswith("contr.") or name in CODINGS:
         return "contr"
-    return base_name if (base_name := name.removeprefix("np.")) in POINTWISE | OF_ALL else None
+    return (
+        base_name if (base_name := name.removeprefix("np.")) in POINTWISE_FUNCTIONS | WHOLE_COLUMN_FUNCTIONS else None
+    )
 
 
 def _namespace(node: ast.Attribute) -> bool:

@@ -22,11 +22,11 @@ from ldpopt_survey.estimate.linear import require_identifiable
 from ldpopt_survey.regress.formula import parse_formula
 from ldpopt_survey.regress.regressors import (
     Regressors,
-    from_reference,
+    combine_reports,
     outcome_of,
     private_predictors,
+    reference_first,
     regressors,
-    reports_together,
 )
 from ldpopt_survey.regress.result import (
     Regression,
@@ -53,8 +53,14 @@ NO_FINITE_COEFFICIENTS = (
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """Coefficients (c,), the information (c, c) and the scores (n, c) at them, and the log-likelihood."""
+class LikelihoodFit:
+    """A fit of the likelihood.
+
+    - `coefficients` : (c,) the coefficients.
+    - `information` : (c, c) the information at them.
+    - `scores` : (n, c) the scores at them.
+    - `log_likelihood` : the log-likelihood, in nats.
+    """
 
     coefficients: Array
     information: Array
@@ -64,19 +70,23 @@ class Fitted:
 
 @dataclass(frozen=True)
 class CellLikelihood:
-    """Reports (r1, r2) of private predictors z and an answer a, given public values x.
+    """The likelihood of reports (r1, r2) of private predictors z and an answer a, given public values x [VHG].
 
-    Pr(r1, r2 | x) = sum_z Pr(z | x) G[z, r1] sum_a Pr(a | x, z) Q[a, r2] [VHG]. Pr(a | x, z) is a multinomial logit in
-    the design, with answer 0 as its reference, and Pr(z | x) one in the public columns. The vector of coefficients has
-    those of the answers first (a - 1 rows of d), then those of the predictors (z - 1 rows of q).
+    The probability of the reports is::
 
-    predictors : G, (z, r1).
-    reports : (n,) positions of the reports of all private predictors together.
-    answers : Q, (a, r2).
-    outcome : (n,) positions of the answers' reports.
-    sample : None for a simple random sample.
-    penalized : True for a normal prior of the coefficients about 0, by `PENALTY_LOG_ODDS_SD`, so that a maximum is
-        always finite.
+        Pr(r1, r2 | x) = sum_z Pr(z | x) G[z, r1] sum_a Pr(a | x, z) Q[a, r2]
+
+    Pr(a | x, z) is a multinomial logit in the design, with answer 0 as its reference, and Pr(z | x) one in the public
+    columns. The vector of coefficients has those of the answers first (a - 1 rows of d), then those of the predictors
+    (z - 1 rows of q).
+
+    - `predictors` : G, (z, r1).
+    - `reports` : (n,) positions of the reports of all private predictors together.
+    - `answers` : Q, (a, r2).
+    - `outcome` : (n,) positions of the answers' reports.
+    - `sample` : None for a simple random sample.
+    - `penalized` : True for a normal prior of the coefficients about 0, by `PENALTY_LOG_ODDS_SD`, so that a maximum is
+      always finite.
     """
 
     design: Regressors
@@ -88,7 +98,7 @@ class CellLikelihood:
     penalized: bool = False
 
     @property
-    def split(self) -> int:
+    def answer_coefficients(self) -> int:
         """The number of coefficients that belong to the answers."""
         return int((len(self.answers) - 1) * self.design.values.shape[2])
 
@@ -97,7 +107,7 @@ class CellLikelihood:
         """Weights (n,) of the respondents."""
         return np.ones(len(self.outcome)) if self.sample is None else self.sample.weights
 
-    def fit(self, weights: Array | None = None, start: Array | None = None) -> Fitted:
+    def fit(self, weights: Array | None = None, start: Array | None = None) -> LikelihoodFit:
         """Fit by Fisher scoring with step halving, to a stationary point of the likelihood.
 
         The likelihood never decreases during the search.
@@ -124,11 +134,11 @@ class CellLikelihood:
             ):  # a thousandth of a standard error from the maximum
                 if not self.penalized:
                     require_finite(information, scale, float(weights.mean()), NO_FINITE_COEFFICIENTS)
-                return Fitted(b, information, self._scores(b), value)
+                return LikelihoodFit(b, information, self._scores(b), value)
             step_size = min(1.0, 4.0 / float(np.abs(step).max()))
             # A sum of many logarithms has a rounding error, which is allowed for.
-            required = value - 1e-12 * max(1.0, abs(value))
-            while not self._value(b + step_size * step / scale, cells) >= required and step_size > 1e-12:
+            min_value = value - 1e-12 * max(1.0, abs(value))
+            while not self._value(b + step_size * step / scale, cells) >= min_value and step_size > 1e-12:
                 step_size /= 2
             b = b + step_size * step / scale
             value, score, information = self._evaluate(b, cells)
@@ -145,8 +155,8 @@ class CellLikelihood:
             return None
         frequencies = np.bincount(self.outcome, minlength=self.answers.shape[1]) / len(self.outcome)
         x = self.design.values[:, 0]
-        spanned = np.linalg.lstsq(x, np.ones(len(x)), rcond=None)[0]
-        if np.allclose(x @ spanned, 1.0, atol=1e-8):
+        ones_coefficients = np.linalg.lstsq(x, np.ones(len(x)), rcond=None)[0]
+        if np.allclose(x @ ones_coefficients, 1.0, atol=1e-8):
             return MaximumLikelihood().maximum(frequencies, Channel(self.answers), len(self.outcome)).log_likelihood
         occurs = frequencies > 0
         return float(len(self.outcome) * (frequencies[occurs] @ np.log(self.answers.mean(axis=0)[occurs])))
@@ -170,8 +180,8 @@ class CellLikelihood:
     def _joint(self, b: Array, rows: slice) -> tuple[Array, Array, Array, Array]:
         """Pr(z | x), (u, z), Pr(a | x, z), (u, z, a), Pr(r2 | z), and Pr(r1, r2), for some public rows."""
         design, public = self.design.values[rows], self.design.public[rows]
-        answer_probability = _logit(design, b[: self.split].reshape(len(self.answers) - 1, -1))
-        cell_probability = _logit(public, b[self.split :].reshape(design.shape[1] - 1, public.shape[1]))
+        answer_probability = _logit(design, b[: self.answer_coefficients].reshape(len(self.answers) - 1, -1))
+        cell_probability = _logit(public, b[self.answer_coefficients :].reshape(design.shape[1] - 1, public.shape[1]))
         report_given_cell = answer_probability @ self.answers
         return (
             cell_probability,
@@ -254,10 +264,10 @@ class CellLikelihood:
             row = self.design.group[respondents][people] - rows.start
             first, second = self.reports[respondents][people], self.outcome[respondents][people]
             report_probability = self.predictors[:, first].T[:, :, None] * self.answers[:, second].T[:, None]
-            chance = cell_probability[row][:, :, None] * answer_probability[row] * report_probability
-            chance /= np.maximum(chance.sum(axis=(1, 2), keepdims=True), MIN_PROBABILITY)
+            probability = cell_probability[row][:, :, None] * answer_probability[row] * report_probability
+            probability /= np.maximum(probability.sum(axis=(1, 2), keepdims=True), MIN_PROBABILITY)
             weight = np.zeros(means.shape[:3])
-            np.add.at(weight, row, chance * squares[people, None, None])
+            np.add.at(weight, row, probability * squares[people, None, None])
             flat = means.reshape(-1, len(b))
             noise -= (flat * weight.reshape(-1, 1)).T @ flat
         return noise
@@ -296,16 +306,29 @@ def logit_regression(
 
     Parameters
     ----------
-    formula : such as ``evade ~ age + C(region) + age:sex``. Text columns are factors, number columns are numbers.
-    data : the columns by name, each (n,), as a mapping or a data frame. Private columns hold reports.
-    channels : the channel of each private column. All other columns are public.
-    reference : the category with which the log-odds of the others are compared; the first by default.
-    sample : a `SampleDesign`, or a `Subsample` of one for a subgroup; None for a simple random sample.
+    formula : A formula such as ``evade ~ age + C(region) + age:sex``. Text columns are factors, number columns are
+    numbers.
+    data : The columns by name, each (n,), as a mapping or a data frame. Private columns hold reports.
+    channels : The channel of each private column. All other columns are public.
+    reference : The reference category of the log-odds; the first by default.
+    sample : A `SampleDesign`, or a `Subsample` of one for a subgroup; None for a simple random sample.
 
     Returns
     -------
-    Regression : the coefficients with their errors.
+    Regression
+        The coefficients with their errors.
 
+    Raises
+    ------
+    InvalidInput
+        For a formula or columns that do not fit.
+    NotIdentifiable
+        For a channel that does not determine the answers.
+    SolverError
+        If the likelihood has no finite maximum.
+
+    Notes
+    -----
     If the formula is the true distribution of the answers, the coefficients are consistent. Otherwise their limit
     differs from that of the same regression on true answers, and depends on the channels. The coefficients of
     `logit_by_moments` do not have this defect.
@@ -316,10 +339,10 @@ def logit_regression(
     sample (pseudo-likelihood) [SSW]; with replicate weights the fit is repeated under each. The reports of one person
     must have been drawn independently.
 
-    Raises `InvalidInput` for a formula or columns that do not fit, `NotIdentifiable` for a channel that does not
-    determine the answers, and `SolverError` if the likelihood has no finite maximum. This is frequent for private
-    predictors with rare combinations. The coefficients are then penalized, as if log-odds were normal about 0 with a
-    standard deviation of 3 per root mean square of a regressor, and `method` reports it.
+    Often the likelihood has no finite maximum for private predictors with rare combinations. The coefficients are then
+    penalized, as if log-odds were normal about 0 with a standard deviation of 3 per root mean square of a regressor,
+    and
+    `method` reports it.
 
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     >>> logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).kind
@@ -329,11 +352,11 @@ def logit_regression(
     parsed.require_categories()
     channel_of = {name: as_channel(channel) for name, channel in channels.items()}
     outcome_channel, outcome = outcome_of(data, parsed.outcome, channel_of.get(parsed.outcome))
-    answers, labels = from_reference(outcome_channel, reference)
+    answers, labels = reference_first(outcome_channel, reference)
     private = private_predictors(parsed, channel_of)
     design = regressors(parsed, data, {name: channel.inputs for name, channel in private.items()}, len(outcome))
     subsample = as_subsample(sample, len(outcome))
-    predictors, reports = reports_together(private, data, len(outcome))
+    predictors, reports = combine_reports(private, data, len(outcome))
     return _regression_of(formula, CellLikelihood(design, predictors, reports, answers, outcome, subsample), labels)
 
 
@@ -342,14 +365,31 @@ def logistic_regression(
 ) -> Regression:
     """Fit `logit_regression` of a privatized binary answer on a matrix of regressors [VHG].
 
-    reports : n output labels of `channel`, a channel (2, m), from a simple random sample.
+    Parameters
+    ----------
+    reports : n output labels of `channel`, from a simple random sample.
     design : (n, d) regressors, an array or a data frame; add an intercept by `with_constant`.
-    success : the input label counted as 1; the channel's last input by default.
-    names : the names of the regressors.
+    channel : A channel Q of shape (2, m).
+    success : The input label counted as 1; the channel's last input by default.
+    names : The names of the regressors.
 
+    Returns
+    -------
+    Regression
+        The coefficients with their errors.
+
+    Raises
+    ------
+    InvalidInput
+        For collinear regressors.
+    SolverError
+        Without convergence, as under separation.
+
+    Notes
+    -----
     A report has probability Q[0, y] (1 - pi) + Q[1, y] pi, where pi is the probability of `success`. The log-odds of pi
     are design @ coefficients. The likelihood need not be concave, so the fit is a stationary point, perhaps not the
-    maximum. Raises `InvalidInput` for collinear regressors, and `SolverError` without convergence, as under separation.
+    maximum.
 
     >>> rng = np.random.default_rng(3)
     >>> x = with_constant(rng.normal(size=2000))
@@ -375,7 +415,7 @@ def logistic_regression(
     names = tuple(map(str, getattr(design, "columns", (f"x{i}" for i in range(d))))) if names is None else names
     if len(names) != d:
         raise invalid("names", f"{d} names", len(names))
-    answers, labels = from_reference(channel, channel.inputs[1 - channel.inputs.index(success)])
+    answers, labels = reference_first(channel, channel.inputs[1 - channel.inputs.index(success)])
     rows, group = np.unique(x, axis=0, return_inverse=True)
     no_predictors = np.zeros(len(x), dtype=np.intp)
     public = Regressors(names, rows[:, None], np.ones((len(rows), 1)), group.reshape(-1), {})
@@ -402,7 +442,7 @@ def with_constant(design: Any) -> Any:
 
 def _regression_of(formula: str, model: CellLikelihood, labels: tuple[Label, ...]) -> Regression:
     """The regression from a likelihood; the covariance of a complex sample is that of the weighted scores."""
-    n, split, subsample = len(model.outcome), model.split, model.sample
+    n, split, subsample = len(model.outcome), model.answer_coefficients, model.sample
     if n <= split:
         raise invalid("data", f"more respondents than the {split} coefficients", n)
     try:
@@ -417,7 +457,9 @@ def _regression_of(formula: str, model: CellLikelihood, labels: tuple[Label, ...
     if subsample is None and not model.penalized:
         likelihood, null_value = fit.log_likelihood, model.null_log_likelihood()
     if subsample is not None:
-        parts = subsample.channel_noise(lambda who, squares: model.noise(fit.coefficients, fit.scores, who, squares))
+        parts = subsample.channel_noise(
+            lambda respondents, squares: model.noise(fit.coefficients, fit.scores, respondents, squares)
+        )
 
         def refit(weights: Array) -> Array:
             return model.fit(weights, fit.coefficients).coefficients

@@ -28,14 +28,14 @@ from ldpopt_survey.regress.logit import NO_FINITE_COEFFICIENTS
 from ldpopt_survey.regress.regressors import (
     Codes,
     Regressors,
-    declared,
-    from_reference,
-    in_order,
+    combine_reports,
+    declared_ranks,
     numbers_of,
     private_predictors,
     public_column,
+    reference_first,
     regressors,
-    reports_together,
+    sort_codes,
 )
 from ldpopt_survey.regress.result import (
     Regression,
@@ -52,17 +52,22 @@ MAX_MOMENT_ENTRIES = 1 << 22
 
 @dataclass(frozen=True)
 class Moments:
-    """The equations sum_i w_i sum_z (outcome_iz factor_i - cell_iz f(x_iz b)) x_iz = 0 for b, (e, d).
+    """The equations of a regression by moments for its coefficients b, (e, d).
+
+    They are::
+
+        sum_i w_i sum_z (outcome_iz factor_i - cell_iz f(x_iz b)) x_iz = 0
 
     f is the identity, or if `logit` the probabilities of the categories except the reference.
 
-    report : (n,) positions among all R possible reports of the predictors, or of the outcome together with them.
-    cell : (R, z) each report's unbiased indicators of the cells of the private predictors.
-    outcome : (R, z, e) or (R, z, 1) the same times the outcome, as far as the report identifies it: e numbers, one or
-        an indicator for each category except the reference.
-    factor : (n, e) or (1, 1), the remaining factor of the outcome.
-    squares : an outcome and a factor of the same shapes for the squares of the outcome's numbers.
-    share : (R,) the factor by which the indicators of each report were multiplied.
+    - `report` : (n,) positions among all R possible reports of the predictors, or of the outcome together with them.
+    - `cell` : (R, z) each report's unbiased indicators of the cells of the private predictors.
+    - `outcome` : (R, z, e) or (R, z, 1) the same times the outcome, as far as the report identifies it. There are e
+      numbers:
+      one, or an indicator for each category except the reference.
+    - `factor` : (n, e) or (1, 1), the remaining factor of the outcome.
+    - `squares` : an outcome and a factor of the same shapes for the squares of the outcome's numbers.
+    - `report_factors` : (R,) the factor that multiplied the indicators of each report.
     """
 
     design: Regressors
@@ -72,7 +77,7 @@ class Moments:
     factor: Array
     logit: bool
     squares: tuple[Array, Array]
-    share: Array
+    report_factors: Array
     sample: Subsample | None = None
 
     def fit(self) -> tuple[Array, Array, float]:
@@ -87,7 +92,11 @@ class Moments:
         if self.sample is None:
             return b, influence.T @ influence * (n / (n - d)), math.inf if self.logit else float(n - d)
         unit = inverse * self.sample.largest_weight
-        noise = unit @ self.sample.channel_noise(lambda who, squares: self._noise(b, scores, who, squares)) @ unit
+        noise = (
+            unit
+            @ self.sample.channel_noise(lambda respondents, squares: self._noise(b, scores, respondents, squares))
+            @ unit
+        )
 
         def refit(weights: Array) -> Array:
             return self._solve(weights, coefficients)[0]
@@ -117,7 +126,7 @@ class Moments:
                 b = b + inverse @ self._evaluate(b, mass, moment)[0]
         if not np.linalg.eigvalsh(information / np.outer(scale, scale)).min() > 0:
             remedy = "drop predictors, join categories, or collect more reports"
-            raise SolverError(f"regression: so few reports do not tell the coefficients apart ({remedy})")
+            raise SolverError(f"regression: so few reports do not distinguish the coefficients ({remedy})")
         if self.logit:
             require_finite(information, scale, float(weights.mean()), NO_FINITE_COEFFICIENTS)
         return b, inverse
@@ -176,12 +185,12 @@ class Moments:
         """The equations' left side (e d,), and minus its derivative (e d, e d)."""
         x, e = self.design.values, moment.shape[2]
         flat, d = x.reshape(-1, x.shape[2]), x.shape[2]
-        fitted = self._expected(b.reshape(e, d))
-        score = (moment - mass[..., None] * fitted).reshape(-1, e).T @ flat
+        expected = self._expected(b.reshape(e, d))
+        score = (moment - mass[..., None] * expected).reshape(-1, e).T @ flat
         information = np.empty((e, d, e, d))
         for i in range(e):
             for j in range(e):
-                slope = fitted[..., i] * ((i == j) - fitted[..., j]) if self.logit else np.ones(mass.shape)
+                slope = expected[..., i] * ((i == j) - expected[..., j]) if self.logit else np.ones(mass.shape)
                 information[i, :, j] = flat.T @ (flat * (mass * slope).reshape(-1, 1))
         return score.ravel(), information.reshape(e * d, e * d)
 
@@ -210,7 +219,7 @@ class Moments:
         square, factor_square = self.squares
         factor = np.broadcast_to(self.factor, (len(self.design.group), e))[respondents]
         factor_square = np.broadcast_to(factor_square, (len(self.design.group), e))[respondents]
-        weights = squares * self.share[report]
+        weights = squares * self.report_factors[report]
         respondent_scores = scores[respondents]
         noise = ((respondent_scores * squares[:, None]).T @ respondent_scores).reshape(e, d, e, d)
         for z in range(self.cell.shape[1]):
@@ -237,14 +246,23 @@ def linear_regression(
 ) -> Regression:
     """Fit least squares of a numeric outcome, or with private predictors [Rao, chapter 4].
 
-    formula, data, channels, sample : as in `logit_regression`.
+    Parameters
+    ----------
+    formula, data, channels, sample : As in `logit_regression`.
     scores : (k,) the numbers for the k categories of a private outcome; by default their own numbers or the middles of
         their bins.
 
+    Returns
+    -------
+    Regression
+        The coefficients with their errors.
+
+    Notes
+    -----
     Each report is replaced by an unbiased value, whose mean is the answer. So the moments X^T X and X^T y are those of
     the answers plus noise of mean zero. Nothing is assumed about the residuals, and the standard errors allow for
-    unequal variances (for a simple random sample they are those that statsmodels calls HC1). Raises as
-    `logit_regression` does.
+    unequal variances (for a simple random sample they are those that statsmodels calls HC1). It raises the errors of
+    `logit_regression`.
 
     >>> data = {"hours": [2.0, 4.0, 3.0, 7.0, 1.0, 6.0], "works": [0, 0, 1, 1, 0, 1]}
     >>> linear_regression("hours ~ works", data, {"works": [[0.9, 0.1], [0.1, 0.9]]}).coefficients.round(3)
@@ -258,13 +276,27 @@ def logit_by_moments(
 ) -> Regression:
     """Fit a logistic or multinomial regression by unbiased moments [VHG].
 
-    formula, data, channels, reference, sample : as in `logit_regression`. The outcome or predictors are private.
+    Parameters
+    ----------
+    formula, data, channels, reference, sample : As in `logit_regression`. The outcome or predictors are private.
 
+    Returns
+    -------
+    Regression
+        The coefficients with their errors.
+
+    Raises
+    ------
+    SolverError
+        If no finite coefficients solve the equations, as with few or uninformative reports. Other errors are those of
+        `logit_regression`.
+
+    Notes
+    -----
     The equations are those of the logistic regression of true answers, in unbiased indicators of them. So for any
     distribution of the outcome, the coefficients have the same limit as those from true answers. Those of
     `logit_regression` have it only if the formula is the true distribution. The standard errors, of the sandwich form,
-    are about 1.1 to 2 times as long. Raises as `logit_regression` does; `SolverError` where no finite coefficients
-    solve the equations, as with few or uninformative reports.
+    are about 1.1 to 2 times as large.
 
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     >>> logit_by_moments("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).coefficients.round(3)
@@ -297,12 +329,12 @@ def separate_regression(
     private = private_predictors(parsed, channel_of)
     design = regressors(parsed, data, {name: source.inputs for name, source in private.items()}, len(factor))
     subsample = as_subsample(sample, len(factor))
-    matrix, report = reports_together(private, data, len(factor))
+    matrix, report = combine_reports(private, data, len(factor))
     cell = _unbiased(matrix, report).T
     cell_indicators = cell[..., None]
-    shares = np.ones(len(cell))
+    factors = np.ones(len(cell))
     moments = Moments(
-        design, report, cell, cell_indicators, factor, logit, (cell_indicators, square), shares, subsample
+        design, report, cell, cell_indicators, factor, logit, (cell_indicators, square), factors, subsample
     )
     return _regression(formula, parsed, moments, levels)
 
@@ -328,15 +360,19 @@ def moment_regression(
 ) -> Regression:
     """Fit the regression of questions that share reports, from one or more booklets.
 
-    answers : the categories of each private column, its predictors in the formula's order and then the outcome.
-    data : the public columns, (n,) each.
-    sources : reports about all combinations of the private answers. Each of the n respondents has one of them.
-    logit : logistic or multinomial, else linear.
-    reference, scores, sample : as in `logit_by_moments` and `linear_regression`.
+    Parameters
+    ----------
+    data : The public columns, (n,) each.
+    answers : The categories of each private column. Its predictors are in the formula's order, and the outcome is last.
+    sources : Reports about all combinations of the private answers. Each of the n respondents has one of them.
+    logit : True for a logistic or multinomial regression, False for a linear one.
+    formula, reference, scores, sample : As in `logit_by_moments` and `linear_regression`.
 
+    Notes
+    -----
     More precise booklets have more weight. Nothing is assumed of the private predictors, and the covariance is the
-    sandwich of the equations, or that of the sample [Rao, chapter 4; VHG]. `SolverError` if no finite coefficients
-    solve them.
+    sandwich of the equations, or that of the sample [Rao, chapter 4; VHG]. It raises `SolverError` if no finite
+    coefficients solve them.
     """
     parsed = parse_formula(formula)
     reports = np.array([source.positions for source in sources])
@@ -346,7 +382,7 @@ def moment_regression(
     subsample = as_subsample(sample, n)
     design = regressors(parsed, data, {name: answers[name] for name in parsed.columns if name in answers}, n)
     z = design.values.shape[1]
-    cells, report, shares = _pooled(sources, reports, None if subsample is None else subsample.weights)
+    cells, report, factors = _pool_sources(sources, reports, None if subsample is None else subsample.weights)
     cells = cells.reshape(len(cells), z, -1)
     if parsed.outcome in answers:
         values, levels = _outcome_values(parsed, answers[parsed.outcome], logit, reference, scores)
@@ -355,7 +391,7 @@ def moment_regression(
     else:
         outcome, (factor, levels) = cells, _public_outcome(data, parsed, logit, reference)
         squares = outcome, factor**2
-    moments = Moments(design, report, cells.sum(axis=2), outcome, factor, logit, squares, shares, subsample)
+    moments = Moments(design, report, cells.sum(axis=2), outcome, factor, logit, squares, factors, subsample)
     return _regression(formula, parsed, moments, levels)
 
 
@@ -375,7 +411,7 @@ def _public_outcome(data: Any, parsed: Formula, logit: bool, reference: Label) -
     name = parsed.outcome
     code, kinds = public_column(data, name)
     if logit:
-        code, kinds = in_order(code, kinds, declared(data, name))
+        code, kinds = sort_codes(code, kinds, declared_ranks(data, name))
         values, levels = _outcome_values(parsed, kinds, True, reference, None)
         return values[code], levels
     if (numbers := numbers_of(kinds)) is None:
@@ -394,21 +430,22 @@ def _outcome_values(
         parsed.require_categories()
         if not 2 <= len(labels) <= 50:
             raise invalid(f"outcome {name!r}", "2 to 50 categories (linear regression is for numbers)", len(labels))
-        rows, ordered = from_reference(Channel(np.eye(len(labels)), tuple(labels)), reference)
-        return np.asarray(rows[1:].T), ordered
+        rows, sorted_labels = reference_first(Channel(np.eye(len(labels)), tuple(labels)), reference)
+        return np.asarray(rows[1:].T), sorted_labels
     values = scores_of(tuple(labels)) if scores is None else finite_array(scores, "scores", 1)
     if len(values) != len(labels):
         raise invalid("scores", f"one for each of the {len(labels)} categories of {name!r}", len(values))
     return parsed.transform_outcome(values)[:, None], ()
 
 
-def _pooled(
+def _pool_sources(
     sources: Sequence[Source], reports: npt.NDArray[np.intp], weights: Array | None
 ) -> tuple[Array, npt.NDArray[np.intp], Array]:
     """Unbiased indicators (R, r) of all combinations for the reports of all booklets, and the report of each person.
 
-    The indicators of a booklet are multiplied by its precision, relative to the most precise one; this factor is the
-    third result, (R,).
+    The indicators of a booklet are multiplied by its precision, relative to the most precise one. The third result,
+    (R,),
+    is this factor.
     """
     tables, precisions, report = [], [], np.zeros(reports.shape[1], dtype=np.intp)
     start = 0
@@ -426,6 +463,6 @@ def _pooled(
         precisions.append(1 / variances.mean())
         report[has_report] = booklet_reports[has_report] + start
         start += source.channel.shape[1]
-    relative = np.array(precisions) / max(precisions)
-    shares = np.repeat(relative, [len(table) for table in tables])
-    return np.vstack(tables) * shares[:, None], report, shares
+    relative_precisions = np.array(precisions) / max(precisions)
+    factors = np.repeat(relative_precisions, [len(table) for table in tables])
+    return np.vstack(tables) * factors[:, None], report, factors

@@ -34,11 +34,12 @@ MAX_LEVELS = 100
 class Regressors:
     """The design of n respondents. Respondents of one `group` have the same public values.
 
-    values : (u, z, d), the d regressors, called `names`, for each of u different rows of public values and each of z
-        cells. A cell is a combination of answers to the private predictors.
-    public : (u, q), the public columns with a constant, from which the private predictors are modeled.
-    group : (n,), the public row of each respondent.
-    levels : the reference level of each factor.
+    - `values` : (u, z, d), the d regressors, called `names`, for each of u different rows of public values and each of
+      z
+      cells. A cell is a combination of answers to the private predictors.
+    - `public` : (u, q), the public columns with a constant, which model the private predictors.
+    - `group` : (n,), the public row of each respondent.
+    - `levels` : the reference level of each factor.
     """
 
     names: tuple[str, ...]
@@ -68,7 +69,7 @@ def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label
         if name in private:
             kinds[name] = _kinds(name, list(private[name]))
         else:
-            code, levels = in_order(*public_column(data, name, n), declared(data, name))
+            code, levels = sort_codes(*public_column(data, name, n), declared_ranks(data, name))
             codes.append(code)
             kinds[name] = _kinds(name, levels)
     group, rows = np.zeros(n, dtype=np.intp), np.zeros((1, 0), dtype=np.intp)
@@ -80,11 +81,11 @@ def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label
 
     def columns(public: Codes, repetitions: int) -> dict[str, Any]:
         """Expand rows of public codes to columns of values, with each combination of private answers."""
-        repeated = np.repeat(public, repetitions, axis=0)
-        combined = np.tile(np.arange(len(cells)), -(-len(repeated) // len(cells)))[: len(repeated)]
-        public_codes = {name: repeated[:, place] for name, place in place_of.items()}
+        repeated_codes = np.repeat(public, repetitions, axis=0)
+        cell_numbers = np.tile(np.arange(len(cells)), -(-len(repeated_codes) // len(cells)))[: len(repeated_codes)]
+        public_codes = {name: repeated_codes[:, place] for name, place in place_of.items()}
         return {
-            name: kinds[name].column(public_codes[name] if name in public_codes else answers[name][combined])
+            name: kinds[name].column(public_codes[name] if name in public_codes else answers[name][cell_numbers])
             for name in formula.columns
         }
 
@@ -93,7 +94,7 @@ def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label
     flat = values.reshape(-1, values.shape[-1])
     scale = np.abs(flat).max(axis=0)
     if (scale == 0).any() or np.linalg.matrix_rank(flat / scale) < flat.shape[1]:
-        raise invalid("formula", "predictors of which none follows from the others", Phrase("collinear ones"))
+        raise invalid("formula", "linearly independent predictors", Phrase("collinear ones"))
     public = (
         _independent(model_matrix.public.reshape(len(rows), len(cells), -1)[:, 0])
         if private
@@ -104,12 +105,14 @@ def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label
 
 def _independent(columns: Array) -> Array:
     """The columns, divided by their scale, without those that are linear combinations of earlier ones."""
-    independent: list[int] = []
+    selected_columns: list[int] = []
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
     for index in range(columns.shape[1]):
-        if np.linalg.matrix_rank(columns[:, [*independent, index]] / scale[[*independent, index]]) > len(independent):
-            independent.append(index)
-    return columns[:, independent]
+        if np.linalg.matrix_rank(columns[:, [*selected_columns, index]] / scale[[*selected_columns, index]]) > len(
+            selected_columns
+        ):
+            selected_columns.append(index)
+    return columns[:, selected_columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,7 @@ def private_predictors(formula: Formula, channels: Mapping[str, Channel]) -> dic
     return private
 
 
-def reports_together(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array, Codes]:
+def combine_reports(private: Mapping[str, Channel], data: Any, n: int) -> tuple[Array, Codes]:
     """Combine the predictors' channels to their product (z, r), and the reports likewise.
 
     The second result is the position of every respondent's reports in it (n,).
@@ -196,14 +199,14 @@ def numbers_of(kinds: list[Any]) -> Array | None:
     return None
 
 
-def declared(data: Any, name: str) -> dict[Any, int]:
+def declared_ranks(data: Any, name: str) -> dict[Any, int]:
     """Return the ranks of the categories that a data-frame column declares; empty if none."""
     with suppress(Exception):
         return {kind: place for place, kind in enumerate(data[name].cat.categories)}
     return {}
 
 
-def in_order(code: Codes, kinds: list[Any], order: Mapping[Any, int] | None = None) -> tuple[Codes, list[Any]]:
+def sort_codes(code: Codes, kinds: list[Any], order: Mapping[Any, int] | None = None) -> tuple[Codes, list[Any]]:
     """Sort the codes and distinct values: by the declared order, or numbers first.
 
     Numbers are sorted by size, texts alphabetically.
@@ -227,13 +230,13 @@ def outcome_of(data: Any, name: str, channel: Channel | None) -> tuple[Channel, 
     if channel is not None:
         require_identifiable(channel)
         return channel, positions(data[name], channel.outputs)
-    code, kinds = in_order(*public_column(data, name), declared(data, name))
+    code, kinds = sort_codes(*public_column(data, name), declared_ranks(data, name))
     if not 2 <= len(kinds) <= 50:
         raise invalid(f"outcome {name!r}", "2 to 50 categories (linear_regression is for numbers)", len(kinds))
     return Channel(np.eye(len(kinds)), kinds), code
 
 
-def from_reference(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
+def reference_first(answers: Channel, reference: Label) -> tuple[Array, tuple[Label, ...]]:
     """Return the rows of the channel and their labels, with the reference first."""
     labels = answers.inputs
     first = [0] if reference is None else [x for x, label in enumerate(labels) if reference in (label, str(label))]

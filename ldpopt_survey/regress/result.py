@@ -20,9 +20,9 @@ from ldpopt_survey.hypothesis_tests import TestResult, wald_result
 from ldpopt_survey.sample.design import Linearization, SampleDesign, SamplingVariance
 
 ESTIMANDS = {
-    "moments": "what the same regression of the true answers tends to, whatever their law",
-    "likelihood": "those of the law of the answers if the formula is that law, and else to others than true answers "
-    "would give, which depend on the channels",
+    "moments": "the limit of the same regression on true answers, whatever their distribution",
+    "likelihood": "the true ones if the formula is the distribution of the answers, and otherwise to others than true "
+    "answers would give, which depend on the channels",
 }
 """The limit of the coefficients of each method."""
 
@@ -31,27 +31,30 @@ ESTIMANDS = {
 class Regression(Estimated):
     """A fitted regression. Its coefficients describe the true answers, not the reports.
 
-    formula : the text of the formula.
-    kind : "logistic", "multinomial" or "linear".
-    names : the d regressors.
-    equations : the e categories whose log-odds against `reference` are explained; for a linear regression the outcome
-        alone.
-    coefficients : (e, d).
-    covariance : (e d, e d), in the order of the rows of `coefficients`.
-    n : number of respondents.
-    degrees : degrees of freedom: for a simple random sample n - d (linear) or inf (likelihood), for a complex one units
-        minus strata minus the slopes, 0 at least.
-    log_likelihood : of the reports, in nats; None for a linear regression and a weighted sample.
-    null_log_likelihood : the same for a model with an intercept alone (for a design that cannot express one, for equal
-        probabilities); None also for private predictors.
-    levels : the first level of each factor, the reference of the others.
-    method : "likelihood" of the reports, "penalised likelihood" where it has no finite maximum, or "moments": the
-        equations for true answers, in unbiased indicators of them. `estimand` states the limit of the coefficients.
+    - `formula` : the text of the formula.
+    - `kind` : "logistic", "multinomial" or "linear".
+    - `names` : the d regressors.
+    - `equations` : the e categories whose log-odds against `reference` are explained; for a linear regression the
+      outcome
+      alone.
+    - `coefficients` : (e, d).
+    - `covariance` : (e d, e d), in the order of the rows of `coefficients`.
+    - `n` : the number of respondents.
+    - `degrees` : degrees of freedom. For a simple random sample they are n - d (linear) or inf (likelihood); for a
+      complex
+      one they are units minus strata minus the slopes, at least 0.
+    - `log_likelihood` : of the reports, in nats; None for a linear regression and a weighted sample.
+    - `null_log_likelihood` : the same for a model with an intercept alone (or, for a design that cannot express one,
+      for
+      equal probabilities); None also for private predictors.
+    - `levels` : the reference level of each factor, its first one.
+    - `method` : "likelihood" of the reports, "penalised likelihood" if it has no finite maximum, or "moments": the
+      equations for true answers, in unbiased indicators of them. `estimand` states the limit of the coefficients.
 
     >>> from ldpopt_survey import logit_regression
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
-    >>> made = logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]})
-    >>> made.names, made.coefficients.round(3)
+    >>> fit = logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]})
+    >>> fit.names, fit.coefficients.round(3)
     (('Intercept', 'group[b]'), array([[-1.466,  2.933]]))
     """
 
@@ -76,7 +79,7 @@ class Regression(Estimated):
             return self.names
         return tuple(f"{equation}: {name}" for equation in self.equations for name in self.names)
 
-    def without(self, labels: tuple[Label, ...]) -> Regression:
+    def without_equations(self, labels: tuple[Label, ...]) -> Regression:
         """Remove the equations of some answers; `InvalidInput` if one is the reference."""
         equation_places = [place for place, label in enumerate(self.equations) if label not in labels]
         if self.reference in labels or not equation_places:
@@ -139,10 +142,10 @@ class Regression(Estimated):
         x = finite_array(design, "design", 2)
         if x.shape[1] != len(self.names):
             raise invalid("design", f"{len(self.names)} columns", x.shape[1])
-        fitted = x @ self.coefficients.T
+        linear_predictor = x @ self.coefficients.T
         if self.kind == "linear":
-            return np.asarray(fitted[:, 0])
-        return np.asarray(softmax(np.column_stack([np.zeros(len(x)), fitted]))[:, 1:])
+            return np.asarray(linear_predictor[:, 0])
+        return np.asarray(softmax(np.column_stack([np.zeros(len(x)), linear_predictor]))[:, 1:])
 
     def slopes(self) -> TestResult:
         """Test that all coefficients except the intercepts are zero, by Wald's statistic."""
@@ -241,14 +244,14 @@ class Subsample(ByValue):
 
         The degrees are units less strata less slopes.
 
-        scores : (n, r) influence values of the subgroup.
-        noise : from `channel_noise`.
-        statistic : a function from weights (n,) of the subgroup to the coefficients (r,), for replicates.
-        slopes : the number of coefficients except the intercept.
+        - `scores` : (n, r) influence values of the subgroup.
+        - `noise` : from `channel_noise`.
+        - `statistic` : a function from weights (n,) of the subgroup to the coefficients (r,), for replicates.
+        - `slopes` : the number of coefficients except the intercept.
         """
         design, degrees = self.design, self.design.degrees(self.in_group)
 
-        def refitted(weights: Array) -> Array:
+        def refit_replicates(weights: Array) -> Array:
             group_weights = weights[:, self.in_group]
             if not group_weights.any(axis=1).all():
                 raise invalid(
@@ -261,7 +264,7 @@ class Subsample(ByValue):
                 raise invalid("replicates", expected, Phrase("none under one")) from None
 
         if design.method.replicates and degrees:  # with no degrees, some replicate has nobody of the group
-            sampling = design.replicate(refitted, noise, self.in_group)
+            sampling = design.replicate(refit_replicates, noise, self.in_group)
             degrees = min(degrees, sampling.degrees)
         else:
             all_scores = np.zeros((design.n, scores.shape[1]))
@@ -314,5 +317,5 @@ def inverse_of(information: Array) -> Array:
     """
     scale = np.sqrt(np.abs(np.diag(information)))
     if not (scale > 0).all() or not np.linalg.cond(information / np.outer(scale, scale)) < 1e13:
-        raise invalid("regression", "reports that tell the coefficients apart", Phrase("reports that do not"))
+        raise InvalidInput("regression: the reports do not distinguish the coefficients")
     return np.asarray(np.linalg.inv(information / np.outer(scale, scale)) / np.outer(scale, scale))

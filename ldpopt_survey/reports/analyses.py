@@ -23,28 +23,28 @@ from ldpopt_survey.regress.result import Regression
 from ldpopt_survey.reports.page import Cell, ResultTable
 
 TOTALS = ("all", "row", "column")
-"""The total to which a cell's share refers: all respondents, its row or its column."""
+"""The population of a cell's proportion: all respondents, its row or its column."""
 
 ERROR_COLUMNS = ("se", "lower", "upper")
 
-UNCLIPPED = "Estimates are unbiased, so that a share near zero may come out below it; intervals are not cut at 0 and 1."
+UNCLIPPED = "Estimates are unbiased: one of a proportion near zero may be negative. Intervals are not cut at 0 and 1."
 
 
 def share_table(
     title: str, estimates: Mapping[str, Mapping[str, Estimate]], level: float = 0.95, notes: Sequence[str] = ()
 ) -> ResultTable:
-    """List the share of every answer by question, and by group if there are several.
+    """List the proportion of every answer by question, and by group if there are several.
 
     The group "" is everybody.
     """
-    grouped = any(group for by_group in estimates.values() for group in by_group)
+    has_groups = any(group for by_group in estimates.values() for group in by_group)
     rows: list[tuple[Cell, ...]] = [
-        (question, *((group or "everybody",) if grouped else ()), *row, estimated.n)
+        (question, *((group or "everybody",) if has_groups else ()), *row, estimated.n)
         for question, by_group in estimates.items()
         for group, estimated in by_group.items()
         for row in _shares(estimated, level)
     ]
-    columns = ("question", *(("group",) if grouped else ()), "answer", "share", *ERROR_COLUMNS, "respondents")
+    columns = ("question", *(("group",) if has_groups else ()), "answer", "share", *ERROR_COLUMNS, "respondents")
     sample_estimate = next(estimate for by_group in estimates.values() for estimate in by_group.values())
     interval_note = f"{100 * level:g} % {sample_estimate.intervals(Binomial(level)).interval}s."
     return ResultTable(title, columns, tuple(rows), ("share", *ERROR_COLUMNS), (interval_note, UNCLIPPED, *notes))
@@ -60,7 +60,7 @@ def two_way_rows(
 ) -> ResultTable:
     """List the cells of a two-way table with intervals, and its test of independence.
 
-    Shares are of all respondents, or within "row" or "column".
+    Proportions are of all respondents, or within "row" or "column".
     """
     if percent not in TOTALS:
         raise invalid("percent", f"one of {', '.join(TOTALS)}", percent)
@@ -72,7 +72,7 @@ def two_way_rows(
     rows = [(as_text(a), as_text(b), *cells[a, b]) for a, b in pairs]
     condition = {"all": "all respondents", "row": names[0], "column": names[1]}[percent]
     population = condition if percent == "all" else f"those with the same {condition}"
-    note_lines = [f"Shares of {population}. {_interval_note(level)}", UNCLIPPED, *notes, _independence(table)]
+    note_lines = [f"Proportions of {population}. {_interval_note(level)}", UNCLIPPED, *notes, _independence(table)]
     return ResultTable(
         title, (*names, "share", *ERROR_COLUMNS), tuple(rows), ("share", *ERROR_COLUMNS), tuple(note_lines)
     )
@@ -89,9 +89,9 @@ def three_way_rows(
 ) -> ResultTable:
     """List the cells of a three-way table with intervals, layer by layer.
 
-    Shares are of all respondents, or within the layer, its rows or its columns.
+    Proportions are of all respondents, or within the layer, its rows or its columns.
 
-    tests : of independence of row and column in every layer, or the reason for its absence.
+    tests : tests of independence of row and column in every layer, or the reason for its absence.
     """
     if percent not in (*TOTALS, "layer"):
         raise invalid("percent", f"one of {', '.join(TOTALS)}, layer", percent)
@@ -114,7 +114,7 @@ def three_way_rows(
         rows += [(as_text(label), as_text(a), as_text(b), *cells[a, b]) for a, b in pairs]
     conditions = {"row": f"{names[2]} and {names[0]}", "column": f"{names[2]} and {names[1]}", "layer": names[2]}
     population = "all respondents" if percent == "all" else f"those with the same {conditions[percent]}"
-    note_lines = [f"Shares of {population}. {_interval_note(level)}", UNCLIPPED, *notes, *note_lines]
+    note_lines = [f"Proportions of {population}. {_interval_note(level)}", UNCLIPPED, *notes, *note_lines]
     columns = (names[2], names[0], names[1], "share", *ERROR_COLUMNS)
     return ResultTable(title, columns, tuple(rows), ("share", *ERROR_COLUMNS), tuple(note_lines))
 
@@ -132,13 +132,17 @@ def difference_table(
     """
     rows: list[tuple[Cell, ...]] = [
         (*groups, as_text(label), *numbers)
-        for groups, gaps in differences.items()
+        for groups, difference in differences.items()
         for label, *numbers in _numbers(
-            gaps.labels, gaps.values, gaps.standard_errors, gaps.intervals(Binomial(level)), gaps.p_values
+            difference.labels,
+            difference.values,
+            difference.standard_errors,
+            difference.intervals(Binomial(level)),
+            difference.p_values,
         )
     ]
     columns = ("question", "group", "against", "answer", "difference", *ERROR_COLUMNS, "p")
-    note_lines = [f"Differences of shares, group minus the one it is held against. {_interval_note(level)}"]
+    note_lines = [f"Differences of proportions, group minus reference group. {_interval_note(level)}"]
     note_lines += [
         f"{question}: test that all groups agree: {tests[question]}."
         if question in tests
@@ -158,9 +162,11 @@ def regression_table(
     values = np.exp(fit.values) if odds else fit.values
     names = [(as_text(e), name) for e in fit.equations for name in fit.names]
     parts = _numbers(names, values.ravel(), fit.standard_errors.ravel(), limits, fit.p_values.ravel())
-    columns_kept = slice(int(odds), None)  # next to a ratio, the coefficient's error would be mistaken for the ratio's
-    columns = ("category", "term", "odds ratio" if odds else "coefficient", *ERROR_COLUMNS[columns_kept], "p")
-    rows: list[tuple[Cell, ...]] = [(*name, value, *rest[columns_kept]) for name, value, *rest in parts]
+    selected_columns = slice(
+        int(odds), None
+    )  # next to a ratio, the coefficient's error would be mistaken for the ratio's
+    columns = ("category", "term", "odds ratio" if odds else "coefficient", *ERROR_COLUMNS[selected_columns], "p")
+    rows: list[tuple[Cell, ...]] = [(*name, value, *rest[selected_columns]) for name, value, *rest in parts]
     note_lines = [f"{fit.kind.capitalize()} regression of the true answers of {fit.n:,} respondents: {fit.formula}."]
     if fit.kind != "linear":
         note_lines.append(f"Log-odds of {', '.join(map(as_text, fit.equations))} against {as_text(fit.reference)}.")
@@ -198,8 +204,8 @@ def number_table(
     """
     rows: list[tuple[Cell, ...]] = [
         (f"{name}: {label}" if name else label, *rest)
-        for name, estimated in estimates
-        for label, *rest in _shares(estimated, level)
+        for name, estimate in estimates
+        for label, *rest in _shares(estimate, level)
     ]
     rows += [
         (f"quantile {point.share:g}", numbers[0], None, *numbers[1:])
@@ -210,7 +216,7 @@ def number_table(
 
 
 def _conditional_cells(table: TwoWayTable, percent: str, level: float) -> dict[Any, tuple[float | None, ...]]:
-    """Shares within a row or a column, with errors and limits; empty if the row's own share is not positive."""
+    """Proportions within a row or a column, with errors and limits; empty if its own proportion is not positive."""
     cells: dict[Any, tuple[float | None, ...]] = {}
     by_row = percent == "row"
     conditions, others = (table.row_channel.inputs, table.column_channel.inputs)[:: 1 if by_row else -1]
@@ -237,10 +243,10 @@ def _test_note(test: TestResult | str) -> str:
     return f"No test of independence: {test}." if isinstance(test, str) else f"Test of {test}."
 
 
-def _shares(estimated: Estimate, level: float) -> list[tuple[Any, ...]]:
-    """Each answer's name, share, error and limits; without an error at the boundary."""
-    errors = None if estimated.boundary else estimated.standard_errors
-    return _numbers(map(_label, estimated.labels), estimated.values, errors, estimated.intervals(Binomial(level)))
+def _shares(estimate: Estimate, level: float) -> list[tuple[Any, ...]]:
+    """Each answer's name, proportion, error and limits; without an error at the boundary."""
+    errors = None if estimate.boundary else estimate.standard_errors
+    return _numbers(map(_label, estimate.labels), estimate.values, errors, estimate.intervals(Binomial(level)))
 
 
 def _numbers(

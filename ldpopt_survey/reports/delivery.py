@@ -1,4 +1,4 @@
-"""A survey's results as data, and a delivery to findings: all that can be computed again is, and compared."""
+"""Convert a survey's results to data, and verify a delivery: recompute and compare all that can be recomputed."""
 
 from __future__ import annotations
 
@@ -46,8 +46,6 @@ def results(
 
     Estimates among those who answered are included. The source is the plan's checksum, the fingerprint of all
     counted rows, and the analysis if it is not the default one.
-
-    That is the plan's checksum, the fingerprint of all counted rows, and the analysis if it is not the default one.
     """
     analysis_used = Analysis() if analysis is None else analysis
     source: dict[str, Any] = {"plan": counts.plan, "reports": add_fingerprints(counts.sources)}
@@ -61,11 +59,11 @@ def results(
     return data
 
 
-def _estimates_to_dict(estimated: Estimate | Estimates, level: float) -> dict[str, Any]:
-    if not isinstance(estimated, Estimates):
-        return estimated.to_dict(level)
-    groups = {name: estimate.to_dict(level) for name, estimate in estimated.groups.items()}
-    return estimated.whole.to_dict(level) | ({"groups": groups} if groups else {})
+def _estimates_to_dict(estimates: Estimate | Estimates, level: float) -> dict[str, Any]:
+    if not isinstance(estimates, Estimates):
+        return estimates.to_dict(level)
+    groups = {name: estimate.to_dict(level) for name, estimate in estimates.groups.items()}
+    return estimates.whole.to_dict(level) | ({"groups": groups} if groups else {})
 
 
 _IMAGE_TAG = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
@@ -92,7 +90,10 @@ class Finding(Result):
 
 @dataclass(frozen=True, eq=False)
 class Findings(Rows[Finding]):
-    """The result of `verify_delivery`; true if no check failed. `simulation`: whether the reports are simulated."""
+    """The result of `verify_delivery`; true if no check failed.
+
+    simulation : True if the reports are simulated.
+    """
 
     findings: tuple[Finding, ...]
     simulation: bool = False
@@ -116,12 +117,29 @@ class Findings(Rows[Finding]):
 
 
 def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Findings:
-    """Check a folder with one plan and, as far as they are there, its reports, counts, estimates, page and consent.
+    """Check a folder with a plan and its reports, counts, estimates, HTML page and consent form.
 
     The plan is proved again from its integers. Reports must belong to it and have the bytes and rows that their
-    manifests state; they are counted again, and counts, estimates (``ldpopt survey estimate --json``) and the text of
-    pages are recomputed from them. A consent form must be of this plan. Keys, work folders and raw answers must not be
-    there. Others are not checked.
+    manifests
+    state. They are counted again. Counts, estimates (``ldpopt survey estimate --json``) and the text of HTML reports
+    are
+    recomputed from them. A consent form must be of this plan. Keys, work folders and raw answers must not be
+    there. Other files are not checked.
+
+    Parameters
+    ----------
+    folder : The folder.
+    runner : Where reports are counted; in this thread by default.
+
+    Returns
+    -------
+    Findings
+        One finding per file. It is true if no check failed.
+
+    Raises
+    ------
+    InvalidInput
+        If there is not exactly one plan.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -159,7 +177,7 @@ class _DeliveryCheck:
         self.plan, self.survey, self.runner = plan, Survey(plan), runner
         self.by_rows: dict[str, counting.Counts] = {}
         self.paths: dict[str, list[Path]] = {}
-        self.found: list[tuple[frozenset[str], Path]] = []
+        self.sources: list[tuple[frozenset[str], Path]] = []
         self.simulation = False
 
     def reports(self, path: Path) -> str:
@@ -167,7 +185,7 @@ class _DeliveryCheck:
         counts = counting.aggregate(self.plan, path, runner=self.runner)
         self.simulation |= counts.simulation
         self._add(counts, [path])
-        self.found.append((counts.sources, path))
+        self.sources.append((counts.sources, path))
         if len(counts.rounds) > (rounds_announced := self.plan.rounds or len(counts.rounds)):
             raise invalid(
                 "reports", f"people in at most {rounds_announced} rounds, of which they were told", len(counts.rounds)
@@ -178,28 +196,28 @@ class _DeliveryCheck:
 
     def counts(self, path: Path) -> str:
         """Compare a file of counts with the reports that it names as its source."""
-        stored = counting.Counts.from_json(read_text(path), self.plan)
-        paths = self._sources_of(stored, path)
-        pairs = [(names[0], names[1]) for names in stored.tables if len(names) == 2]
+        stored_counts = counting.Counts.from_json(read_text(path), self.plan)
+        paths = self._sources_of(stored_counts, path)
+        pairs = [(names[0], names[1]) for names in stored_counts.tables if len(names) == 2]
         recomputed = counting.aggregate(self.plan, paths, pairs, self.runner)
-        if stored != recomputed:
-            raise invalid("counts", "those of their reports", Phrase("others"), str(path))
+        if stored_counts != recomputed:
+            raise InvalidInput(f"{path}: the counts differ from those of their reports")
         self._add(recomputed, paths)
-        return f"counts of {stored.rows:,} reports, counted again"
+        return f"counts of {stored_counts.rows:,} reports, counted again"
 
     def estimates(self, path: Path) -> str:
         """Compare a file of estimates with estimates from the reports that it names as its source."""
         data = strict.json_value(read_text(path), str(path))
-        counts = self._counted({str(recorded.get("reports")) for recorded in data.values()}, path)
+        counts = self._counts_of({str(recorded.get("reports")) for recorded in data.values()}, path)
         analyses = {strict.json_text(recorded.get("analysis")) for recorded in data.values()}
         if len(analyses) != 1:
             raise invalid("estimates", "one analysis", Phrase("several"), str(path))
         analysis = _analysis(next(iter(data.values())).get("analysis"))
-        estimated = self._estimates(counts, analysis)
-        answered = among_those_who_answered(self.plan, estimated)
-        recomputed = strict.json_value(strict.json_text(results(estimated, counts, analysis, answered)))
+        estimates = self._estimates(counts, analysis)
+        answered = among_those_who_answered(self.plan, estimates)
+        recomputed = strict.json_value(strict.json_text(results(estimates, counts, analysis, answered)))
         if not _almost_equal(data, recomputed):
-            raise invalid("estimates", "those of their reports", Phrase("others"), str(path))
+            raise InvalidInput(f"{path}: the estimates differ from those of their reports")
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"
 
     def page(self, path: Path) -> str:
@@ -207,18 +225,18 @@ class _DeliveryCheck:
         text = read_text(path)
         reports_tag = _REPORTS_TAG.search(text)
         if reports_tag is None:
-            raise invalid("page", "a page of `ldpopt survey report`", Phrase("another"), str(path))
+            raise InvalidInput(f"{path} is not an HTML report of `ldpopt survey report`")
         if reports_tag[2] != __version__:
             raise _Undecidable(f"written by version {reports_tag[2]}")
-        counts = self._counted({reports_tag[1]}, path)
+        counts = self._counts_of({reports_tag[1]}, path)
         analysis_tag = _ANALYSIS_TAG.search(text)
         analysis = _analysis(None if analysis_tag is None else strict.json_value(unescape(analysis_tag[1]), str(path)))
-        estimated = self._estimates(counts, analysis)
+        estimates = self._estimates(counts, analysis)
         text_without_images = _IMAGE_TAG.sub(
             r"<img\1>", text
-        )  # the bytes of pictures differ between versions of the drawing library
-        if text_without_images != survey_report(self.plan, estimated, counts, pictures=False, analysis=analysis):
-            raise invalid("page", "the text that its reports give", Phrase("another"), str(path))
+        )  # the bytes of figures differ between versions of the plotting library
+        if text_without_images != survey_report(self.plan, estimates, counts, pictures=False, analysis=analysis):
+            raise InvalidInput(f"{path}: the text of the HTML report differs from what its reports give")
         return f"text and tables from {counts.rows:,} reports, made again"
 
     def consent(self, path: Path) -> str:
@@ -246,7 +264,7 @@ class _DeliveryCheck:
         reports = counts if analysis.of_counts else self.paths[add_fingerprints(counts.sources)]
         return self.survey.findings(reports, analysis)[0]
 
-    def _counted(self, fingerprints: set[str], path: Path) -> counting.Counts:
+    def _counts_of(self, fingerprints: set[str], path: Path) -> counting.Counts:
         fingerprint = fingerprints.pop() if len(fingerprints) == 1 else ""
         if fingerprint not in self.by_rows:
             raise _missing_source(path)
@@ -254,12 +272,12 @@ class _DeliveryCheck:
 
     def _sources_of(self, counts: counting.Counts, path: Path) -> list[Path]:
         """The files of reports whose partitions are those of the counts, each once."""
-        missing, sources = set(counts.sources), []
-        for parts, source in self.found:
-            if parts and parts <= missing:
-                missing -= parts
+        missing_parts, sources = set(counts.sources), []
+        for parts, source in self.sources:
+            if parts and parts <= missing_parts:
+                missing_parts -= parts
                 sources.append(source)
-        if missing or not sources:
+        if missing_parts or not sources:
             raise _missing_source(path)
         return sources
 
@@ -286,7 +304,7 @@ FORBIDDEN_FILES = {
     "work": "the work folder of an unfinished run, perhaps with its key",
     "sidecar": "the manifest of reports that are not here",
 }
-"""What must not be in a delivery, by its kind; a manifest may stand beside its reports."""
+"""Files that must not be in a delivery, by their type; a manifest may accompany its reports."""
 
 
 def _other_findings(kinds: Mapping[Path, str]) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
-"""Text, estimates and pictures to HTML pages, and results to tables in text, CSV, Excel, HTML, Markdown and JSON.
+"""Generate HTML pages from text, estimates and figures, and tables in text, CSV, Excel, HTML, Markdown and JSON.
 
-A page is one file, light or dark, which loads nothing else. Pages are Jinja templates in `templates/`, where everything
-that is not markup by type is escaped.
+A page is one file, light or dark, which loads nothing else. Pages are Jinja templates in `templates/`, which escape
+every value except those whose type is markup.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "",
 
 
 def embed(png: bytes, description: str, caption: str = "") -> Markup:
-    """Embed a PNG figure of 200 dots an inch, at most in its original size.
+    """Render a PNG figure of 200 dots per inch as HTML, at most in its original size.
 
     Without bytes, only the description is shown.
     """
@@ -93,11 +93,11 @@ def embed(png: bytes, description: str, caption: str = "") -> Markup:
 def interval_table(
     labels: Sequence[str], values: Any, lower: Any, upper: Any, caption: str, percent: str, is_number: bool = False
 ) -> Markup:
-    """Generate a table with one row per answer: name, share, interval, and a drawing of it.
+    """Generate a table with one row per answer: name, proportion, interval and a drawing.
 
     The drawings have a common scale.
 
-    is_number : whether they are numbers and no shares.
+    is_number : True if the values are numbers and not proportions.
     """
     values, lower, upper = (np.asarray(numbers, dtype=np.float64) for numbers in (values, lower, upper))
     low, step, count = _scale(min(0.0, float(lower.min())), float(max(upper.max(), values.max())))
@@ -107,10 +107,10 @@ def interval_table(
 
     rows = []
     for label, value, start, end in zip(labels, values, lower, upper, strict=True):
-        shown = [f"{numbers:.5g}" if is_number else f"{100 * numbers:.2f} %" for numbers in (value, start, end)]
-        said = f"{label}: {shown[0]}, from {shown[1]} to {shown[2]}"
+        cell_texts = [f"{numbers:.5g}" if is_number else f"{100 * numbers:.2f} %" for numbers in (value, start, end)]
+        description = f"{label}: {cell_texts[0]}, from {cell_texts[1]} to {cell_texts[2]}"
         ends = {"start": place(start), "end": place(end), "at": place(value)}
-        rows.append({"label": label, "shown": shown, "said": said, **ends})
+        rows.append({"label": label, "shown": cell_texts, "said": description, **ends})
     shares = [low + step * number for number in range(count + 1)]
     grid = [("zero" if abs(share) < 1e-12 else "grid", place(share)) for share in shares]
     zero, tick_step = round(-low / step), max(1, math.ceil((count + 1) / 4))
@@ -119,15 +119,17 @@ def interval_table(
         for number, share in enumerate(shares)
         if (number - zero) % tick_step == 0
     ]
-    return macro("parts.html", "intervals", rows, grid, ticks, caption, percent, "number" if is_number else "share")
+    return macro(
+        "parts.html", "intervals", rows, grid, ticks, caption, percent, "number" if is_number else "proportion"
+    )
 
 
 def _scale(low: float, high: float) -> tuple[float, float, int]:
     """The start of a scale, its step, and the number of steps. A step is 1, 2 or 5 times a power of ten."""
     span = max(high - low, 1e-6)
-    raw = span / 4
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(size * power for size in (1, 2, 5, 10) if size * power >= raw * (1 - 1e-12))
+    raw_step = span / 4
+    power = 10.0 ** math.floor(math.log10(raw_step))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= raw_step * (1 - 1e-12))
     first = math.floor(low / step + 1e-9)
     last = math.ceil(high / step - 1e-9)
     return first * step, step, max(1, last - first)
@@ -152,9 +154,9 @@ def workbook(sheets: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:
         cells = [list(_cells(row, number)) for number, row in enumerate(rows, 1)]
         files[f"xl/{target}"] = macro("workbook.xml", "sheet", cells)
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            packed.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 
@@ -205,14 +207,14 @@ class ResultTable:
         """Encode the table in one of `FORMATS`; raise `InvalidInput` for another."""
         if name not in FORMATS:
             raise invalid("format", f"one of {', '.join(FORMATS)}", Phrase(name or "none"))
-        makers: dict[str, Callable[[], str | bytes]] = {
+        encoders: dict[str, Callable[[], str | bytes]] = {
             "text": self._text, "csv": self._csv, "xlsx": self._xlsx, "html": self._html, "md": self._markdown,
             "json": self._json,
         }  # fmt: skip
-        content = makers[name]()
+        content = encoders[name]()
         return content if isinstance(content, bytes) else content.encode()
 
-    def shown(self) -> list[list[str]]:
+    def format_cells(self) -> list[list[str]]:
         """Format the cells as text for readers."""
         return [
             [_cell_text(row[x], name, name in self.shares) for x, name in enumerate(self.columns)] for row in self.rows
@@ -227,11 +229,11 @@ class ResultTable:
     def _text(self) -> str:
         from rich.cells import cell_len  # words alone need no Rich
 
-        cells = [list(self.columns), *self.shown()]
-        wide = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+        cells = [list(self.columns), *self.format_cells()]
+        widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
         lines = [self.title, ""]
         for row in cells:
-            blanks = [" " * (width - cell_len(cell)) for width, cell in zip(wide, row, strict=True)]
+            blanks = [" " * (width - cell_len(cell)) for width, cell in zip(widths, row, strict=True)]
             parts = [(blanks[x] + cell if x in self.numbers else cell + blanks[x]) for x, cell in enumerate(row)]
             lines.append("  ".join(parts).rstrip())
         return "\n".join([*lines, *(("", *self.notes) if self.notes else ())]) + "\n"
@@ -244,7 +246,10 @@ class ResultTable:
         return workbook({"results": [list(self.columns), *[list(row) for row in self.rows]], "notes": notes})
 
     def _html(self) -> str:
-        body = [Markup("<h1>{}</h1>").format(self.title), table(self.columns, self.shown(), numbers=self.numbers)]
+        body = [
+            Markup("<h1>{}</h1>").format(self.title),
+            table(self.columns, self.format_cells(), numbers=self.numbers),
+        ]
         return page(self.title, [*body, *(Markup("<p>{}</p>").format(note) for note in self.notes)])
 
     def _markdown(self) -> str:
@@ -252,7 +257,7 @@ class ResultTable:
             return "| " + " | ".join(map(for_markdown, row)) + " |"
 
         rule = "|" + "|".join("---:" if place in self.numbers else "---" for place in range(len(self.columns))) + "|"
-        parts = [f"# {for_markdown(self.title)}", "", line(self.columns), rule, *map(line, self.shown())]
+        parts = [f"# {for_markdown(self.title)}", "", line(self.columns), rule, *map(line, self.format_cells())]
         return "\n".join([*parts, *(part for note in self.notes for part in ("", for_markdown(note)))]) + "\n"
 
     def _json(self) -> str:
@@ -266,7 +271,7 @@ def _finite_or_none(value: Cell) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _cell_text(value: Cell, name: str, share: bool) -> str:
+def _cell_text(value: Cell, name: str, is_proportion: bool) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
@@ -275,7 +280,7 @@ def _cell_text(value: Cell, name: str, share: bool) -> str:
         return f"{value:,}"
     if not math.isfinite(value):
         return str(value)
-    if share:
+    if is_proportion:
         return f"{100 * value:.2f} %"
     if name == "p":
         return "< 0.0001" if value < 1e-4 else f"{value:.4f}"

@@ -1,8 +1,6 @@
-"""Promises of a plan to respondents, in sentences of one language: the consent form, also with shuffled reports.
+"""Describe the promises of a plan to respondents in sentences of one language, also with shuffled reports.
 
 Texts of the survey may add any language if they have all sentences, so that no text is half translated.
-
-A text of the survey's own may bring any language, if all its sentences are there: nothing is half translated.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from ldpopt.privacy import Guarantee
 from ldpopt.values.distribution import positive_integer, unit_interval
 from ldpopt.values.labels import Label, as_text
 from ldpopt.words import Words, guarantee_in_words, label_in_words
-from ldpopt_survey.kit.folder import LANGUAGES, PLACE, languages
+from ldpopt_survey.kit.folder import LANGUAGES, PLACEHOLDER, languages
 from ldpopt_survey.paper.design import shipped_texts
 from ldpopt_survey.plan.plan import Plan, over_rounds
 from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, PlannedQuestion
@@ -38,9 +36,10 @@ SENTENCES = {"paper": shipped_texts, "consent": consent_texts}
 
 @dataclass(frozen=True, eq=False)
 class SurveyWords(Words):
-    """The words of a survey's sheets or consent form in one language.
+    """The sentences of a survey's sheets or consent form in one language.
 
-    page : the questionnaire's texts about the survey and its questions. code : the language.
+    - `page` : the questionnaire's texts about the survey and its questions.
+    - `code` : the language.
     """
 
     page: Mapping[str, Any]
@@ -83,15 +82,16 @@ def words_of(plan: Plan, section: str, language: str = LANGUAGES[0], texts: str 
 
     The language comes with the package, or with the survey's texts.
 
-    texts : JSON as `ldpopt_survey.kit.folder.languages` reads it, with sentences under the name of the section. Those
-        of a language that comes with the package may be left out; of any other all must be there, and are named.
+    texts : JSON as `ldpopt_survey.kit.folder.languages` reads it, with sentences under the name of the section. A
+    language
+        that comes with the package may omit some; for any other language the error names all missing ones.
     """
     if texts is None and language not in LANGUAGES:
         raise invalid("language", f"one of {', '.join(LANGUAGES)} (or texts of its own)", language)
     ((code, page),) = languages(plan, [f'{{"code": "{language}"}}' if texts is None else texts]).items()
-    shipped = SENTENCES[section]
-    custom, english, base = page.pop(section, {}), shipped(), code.split("-")[0]
-    sentences = {**(shipped(base) if base in LANGUAGES else {}), **custom}
+    load_sentences = SENTENCES[section]
+    custom_sentences, english, base_language = page.pop(section, {}), load_sentences(), code.split("-")[0]
+    sentences = {**(load_sentences(base_language) if base_language in LANGUAGES else {}), **custom_sentences}
     missing = [f"{section}: {key}" for key in english if key not in sentences]
     if missing := missing + [key for key in ("noneChosen", "notApplicable") if key not in page]:
         expected = "all sentences in the language, as none is shown in English"
@@ -99,23 +99,42 @@ def words_of(plan: Plan, section: str, language: str = LANGUAGES[0], texts: str 
     for key, text in sentences.items():
         if key not in english:
             raise invalid(f"texts of {code!r}: {section}", "keys of the English sentences", key)
-        places, required = (sorted(set(PLACE.findall(sentence))) for sentence in (text, english[key]))
-        if places != required:
-            raise invalid(f"texts of {code!r}: {section}: {key}", f"the places {required}", places)
+        placeholders, required_placeholders = (
+            sorted(set(PLACEHOLDER.findall(sentence))) for sentence in (text, english[key])
+        )
+        if placeholders != required_placeholders:
+            raise invalid(
+                f"texts of {code!r}: {section}: {key}", f"the placeholders {required_placeholders}", placeholders
+            )
     return SurveyWords(sentences, page, code)
 
 
 def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guarantee:
     """Bound the guarantee of a plan if a shuffler hides the senders of reports.
 
-    At least `respondents` people send reports.
+    The reports about each question are shuffled separately, and the questions' guarantees add up [KOV15]. An adversary
+    is
+    assumed to know the booklet of a person, whose report hides among those of the same booklet. Half of delta allows
+    that
+    only few were asked it.
 
-    The reports about each question are shuffled separately, and the questions' guarantees add up [KOV15]. Which booklet
-    a person was asked is taken as known: their report hides among those of the same booklet, for which half of delta
-    allows that few were asked it. epsilon in nats.
+    Parameters
+    ----------
+    plan : The plan.
+    respondents : The least number of people who send reports.
+    delta : The delta of the guarantee, in (0, 1).
 
-    Raises `InvalidInput` for plans whose reports a shuffler does not make alike: with public columns, with respondents
-    by name, or with answers that something else tells.
+    Returns
+    -------
+    Guarantee
+        The epsilon in nats at this delta.
+
+    Raises
+    ------
+    InvalidInput
+        For plans whose reports stay distinguishable after shuffling: with public columns, with respondents by name, or
+        with
+        answers that other data disclose.
     """
     obstacles = {
         "carried columns": bool(plan.carry),
@@ -149,7 +168,7 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
             for question, count in zip(plan.booklets, counts, strict=True)
         ))  # fmt: skip
     value = math.inf if math.inf in values else float_up(sum(map(Fraction, values), Fraction(0)))
-    # If all others were asked the same, a booklet would cost a person its probability times what it tells.
+    # If all others were asked the same, a booklet would cost a person its probability times its own loss.
     lower = max(
         shuffled_guarantee(question.channel, people, min(1.0, float_up(Fraction(delta) / question.probability))).lower
         for question in plan.questions
@@ -159,12 +178,12 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
 
 
 def fewest_in_booklet(people: int, probability: Fraction, delta: float) -> int:
-    """Bound the number of `people` asked a booklet from below, except with chance `delta`.
+    """Bound the number of `people` asked a booklet from below, except with probability `delta`.
 
-    One of them was asked it.
-
-    Each of the others is asked it with the given probability, in (0, 1), which leaves at most k of them with a chance
-    of at most exp(-n D), D the KL divergence of k/n from the probability [Chernoff].
+    One of them was asked it. Each of the others is asked it with the given probability, in (0, 1).
+    At most k of them are asked it with a probability of at most exp(-n D) [Chernoff], where n is the number of the
+    others.
+    D is the KL divergence of k/n from the given probability.
 
     >>> fewest_in_booklet(10_000, Fraction(1, 10), 1e-6), fewest_in_booklet(50, Fraction(1, 10), 1e-6)
     (847, 1)
@@ -196,10 +215,10 @@ def claims_in_words(epsilon: float, eta: float, words: Words = ENGLISH, scope: s
 
 def promises_in_words(plan: Plan, words: Words = ENGLISH) -> list[str]:
     """Describe the promise of all reports of a respondent, and list unprotected answers."""
-    unprotected, visible = plan.unprotected, _quoted(plan.seen)
+    unprotected, questions_left_empty = plan.unprotected, _quoted(plan.seen)
     scope = ".all" * (len(plan.everyone) + bool(plan.booklets) > 1)
     sentences = _limits_in_words(plan, *plan.promised(), words, scope) if set(unprotected) < set(plan.answers) else []
-    sentences += [words.say("seen", questions=visible)] * bool(visible)
+    sentences += [words.say("seen", questions=questions_left_empty)] * bool(questions_left_empty)
     sentences += [_not_protected(plan, name, words) for name in unprotected]
     if plan.public:
         sentences.append(words.say("public", questions=_quoted(question.name for question in plan.public)))
@@ -212,9 +231,9 @@ def _quoted(names: Iterable[Label]) -> str:
     return ", ".join(map(repr, names))
 
 
-def rounds_in_words(plan: Plan, answered: Sequence[int]) -> str:
+def rounds_in_words(plan: Plan, people_by_rounds: Sequence[int]) -> str:
     """Describe the number of people by rounds answered, and the announced limit of rounds."""
-    counts = [f"{people:,} in {n} round{'s' * (n > 1)}" for n, people in enumerate(answered, 1) if people]
+    counts = [f"{people:,} in {n} round{'s' * (n > 1)}" for n, people in enumerate(people_by_rounds, 1) if people]
     limit = f", of at most {plan.rounds} that they were told of" if plan.rounds else ""
     return f"With this round, people have taken part: {', '.join(counts)}{limit}." if counts else ""
 
@@ -240,20 +259,20 @@ def _not_protected(plan: Plan, name: str, words: Words) -> str:
 
 def after_shuffling_in_words(plan: Plan, respondents: int, delta: float, words: Words = ENGLISH) -> str:
     """Describe the guarantee of all reports of a respondent behind a shuffler."""
-    several = len(plan.answers) > 1
-    separation = "questions" if len(plan.everyone) > 1 or (several and not plan.booklets) else ""
+    has_several = len(plan.answers) > 1
+    separation = "questions" if len(plan.everyone) > 1 or (has_several and not plan.booklets) else ""
     if plan.booklets:
         separation = "both" if plan.everyone else "booklets"
     people = words.say("atLeast", people=words.number(f"{respondents:,}"))
     places = {"people": people, "apart": words.say(f"apart.{separation}") if separation else ""}
-    return guarantee_in_words(after_shuffling(plan, respondents, delta), words, ".several" * several, **places)
+    return guarantee_in_words(after_shuffling(plan, respondents, delta), words, ".several" * has_several, **places)
 
 
 def _limits_in_words(plan: Plan, epsilon: float, eta: float, words: Words, scope: str, **places: object) -> list[str]:
     """The promise within epsilon (nats) and eta, for people who leave the same questions empty."""
     sentences = claims_in_words(epsilon, eta, words, scope, **places)
-    same = words.say("asLong", questions=_quoted(plan.seen))
-    return [f"{line[:-1]}{same}" for line in sentences] if plan.seen else sentences
+    condition = words.say("asLong", questions=_quoted(plan.seen))
+    return [f"{line[:-1]}{condition}" for line in sentences] if plan.seen else sentences
 
 
 def _before_and_after(epsilon: float, words: Words, key: str) -> str:
@@ -261,29 +280,31 @@ def _before_and_after(epsilon: float, words: Words, key: str) -> str:
     if not 0 < epsilon < 700:
         return ""
     ratio = Fraction(up(math.exp(epsilon), 4))
-    after = [math.ceil(1000 * before * ratio / (100 + before * (ratio - 1))) for before in (1, 10, 50)]
-    names = zip(("rare", "some", "half"), after, strict=True)
-    return words.say(key, **{name: words.number(tenths(share)) for name, share in names})
+    posterior_tenths = [math.ceil(1000 * prior * ratio / (100 + prior * (ratio - 1))) for prior in (1, 10, 50)]
+    names = zip(("rare", "some", "half"), posterior_tenths, strict=True)
+    return words.say(key, **{name: words.number(tenths(posterior)) for name, posterior in names})
 
 
 def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None, words: SurveyWords | None = None) -> str:
     """Generate the draft of a consent form in Markdown.
 
-    It says how answers are processed, and which of them are protected or not.
+    It states how answers are processed, and which of them are protected.
 
-    shuffled : the number of respondents whose reports a shuffler mixes, and a delta. words : of the form's language.
+    shuffled : the number of respondents whose reports a shuffler mixes, and a delta.
+
+    words : the sentences of the form's language.
     """
     words = words_of(plan, "consent") if words is None else words
     rounds = plan.rounds or 1
     epsilon, eta = plan.promised()
-    together, several = over_rounds(epsilon, eta, rounds), rounds > 1 and epsilon > 0
+    claims_over_rounds, has_several_rounds = over_rounds(epsilon, eta, rounds), rounds > 1 and epsilon > 0
     everybody = [part.name for question in plan.everyone for part in question.answers] if plan.booklets else []
     scope = ".several" if len(plan.questions) > 1 else ""
     if plan.booklets:
         scope = ".booklets" if everybody else ".booklet"
-    before = "protected" if plan.unprotected else ""
-    if several:
-        before = "protectedRounds" if before else "rounds"
+    variant = "protected" if plan.unprotected else ""
+    if has_several_rounds:
+        variant = "protectedRounds" if variant else "rounds"
     promises = promises_in_words(plan, words)
     if shuffled is not None:
         promises.append(after_shuffling_in_words(plan, *shuffled, words))
@@ -301,8 +322,10 @@ def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None, wor
         once=words.number(ceil_digits(epsilon, 4)) if epsilon else "",
         twice=words.number(ceil_digits(over_rounds(epsilon, eta, 2)[0], 4)),
         rounds=rounds,
-        over_all=_limits_in_words(plan, *together, words, ".rounds", rounds=rounds) if several else [],
-        before=_before_and_after(together[0], words, f"before.{before}" if before else "before"),
+        over_all=_limits_in_words(plan, *claims_over_rounds, words, ".rounds", rounds=rounds)
+        if has_several_rounds
+        else [],
+        before=_before_and_after(claims_over_rounds[0], words, f"before.{variant}" if variant else "before"),
         asked=[words.wording(name) or title for name, title in plan.titles.items()]
         if any(map(words.wording, plan.titles))
         else [],

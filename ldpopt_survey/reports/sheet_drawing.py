@@ -21,7 +21,7 @@ SHAPED_SCRIPTS = (
     "ARABIC", "SYRIAC", "NKO", "HEBREW", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM", "GUJARATI",
     "GURMUKHI", "ORIYA", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "MONGOLIAN", "THAANA",
 )  # fmt: skip
-"""Scripts whose letters change their shape beside others, or that run from right to left."""
+"""Scripts whose letters change their shape next to others, or that run from right to left."""
 
 
 def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:
@@ -36,18 +36,18 @@ def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:
         pdf.add_font(FAMILY, style, folder / name)
     characters_needed = {c for text in texts for c in text if c.isprintable() and not c.isspace()}
     missing = characters_needed - characters(str(folder / "DejaVuSans.ttf"))
-    extra: list[str] = []
-    for path, face in _installed() if missing else ():
+    fallback_fonts: list[str] = []
+    for path, face in _installed_fonts() if missing else ():
         if covered := missing & characters(path, face):
-            name = f"more{len(extra)}"
+            name = f"more{len(fallback_fonts)}"
             pdf.add_font(name, "", path, collection_font_number=face)
             pdf.add_font(name, "B", path, collection_font_number=face)
-            extra.append(name)
+            fallback_fonts.append(name)
             missing -= covered
         if not missing:
             break
-    if extra:
-        pdf.set_fallback_fonts(extra, exact_match=False)
+    if fallback_fonts:
+        pdf.set_fallback_fonts(fallback_fonts, exact_match=False)
     return _warnings(pdf, missing, characters_needed)
 
 
@@ -82,7 +82,7 @@ def characters(path: str, face: int = 0) -> frozenset[str]:
         return frozenset()
 
 
-def _installed() -> list[tuple[str, int]]:
+def _installed_fonts() -> list[tuple[str, int]]:
     """Upright fonts of this computer, with Noto and sans-serif fonts first; without fonts that draw only boxes."""
     from matplotlib import font_manager
 
@@ -90,12 +90,12 @@ def _installed() -> list[tuple[str, int]]:
         return ("Noto" not in path.name, "Sans" not in path.name, "UI" in path.name, path.name)
 
     fonts = [path for path in map(Path, font_manager.findSystemFonts()) if path.suffix.lower() in SUFFIXES]
-    upright = [path for path in fonts if not any(word in path.stem for word in OTHER_FACES)]
-    return [(str(path), 0) for path in sorted(upright, key=order)]
+    upright_fonts = [path for path in fonts if not any(word in path.stem for word in OTHER_FACES)]
+    return [(str(path), 0) for path in sorted(upright_fonts, key=order)]
 
 
 TINT_RGB = (214, 228, 240)
-"""The tint of examples and heads. Cards have none: those of a question must look alike from afar."""
+"""The tint of examples and heads. Cards have none: those of a question must look identical from a distance."""
 
 GREY_RGB = (110, 110, 110)
 
@@ -103,7 +103,10 @@ GREY_RGB = (110, 110, 110)
 def put(
     pdf: Any, text: str, box: tuple[float, float, float, float], font: tuple[str, float] | None = None, **options: Any
 ) -> None:
-    """Write text into the middle of a box (x, y, width, height), in a font of another style and size if it is given."""
+    """Write text into the middle of a box (x, y, width, height), in mm.
+
+    font : the style and size, if they differ from the current ones.
+    """
     if font is not None:
         pdf.set_font(FAMILY, *font)
     pdf.set_xy(*box[:2])

@@ -55,7 +55,7 @@ def sheet_text(
     words = words_of(survey.plan, "paper") if words is None else words
     question = max(survey.plan.questions, key=_ratio) if question is None else question
     ratio, proof = _ratio(question), question.channel.proof()
-    x, other, y = proof.ratio_at
+    x, x_other, y = proof.ratio_at
     parts = [survey.plan.part(name) for name in survey.plan.answers]
     cards = [
         (
@@ -69,7 +69,8 @@ def sheet_text(
         unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
         public=[(public.name, public.texts, public.invited) for public in survey.plan.public],
         device=survey.device, ratio=ratio, times=words.number(_ratio_text(ratio)), letter=question.reports[y],
-        answer=words.answer(question, question.categories[x]), other=words.answer(question, question.categories[other]),
+        answer=words.answer(question, question.categories[x]),
+        other=words.answer(question, question.categories[x_other]),
         epsilon=words.number(ceil_digits(proof.epsilon, 5)),
         intended=words.number(f"{survey.intended[question.name]:.5g}"),
         right=words.number(guessed_right(question.eta)),

@@ -1,4 +1,4 @@
-"""Reports of a survey to a page: its estimates, who did not answer, its channels, and their guarantees."""
+"""Generate the HTML report of a survey: estimates, missing answers, channels, and their guarantees."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ def among_those_who_answered(plan: Plan, estimates: Mapping[str, Estimate | Find
 
     Questions without such an estimate are left out.
     """
-    among = {}
+    findings = {}
     for question in map(plan.part, plan.answers):
         if not non_answers(question) or question.name not in estimates:
             continue
         estimate = estimates[question.name]
-        answered = {}
+        estimates_by_group = {}
         for name, group_estimate in (
             {"": estimate.whole, **estimate.groups} if isinstance(estimate, Findings) else {"": estimate}
         ).items():
             with suppress(InvalidInput):
-                answered[name] = among_answered(group_estimate, *non_answers(question))
-        if "" in answered:
-            among[question.name] = Findings(answered.pop(""), answered)
-    return among
+                estimates_by_group[name] = among_answered(group_estimate, *non_answers(question))
+        if "" in estimates_by_group:
+            findings[question.name] = Findings(estimates_by_group.pop(""), estimates_by_group)
+    return findings
 
 
-def missing_in_words(question: Part | PlannedQuestion, answered: int, rows: int | None) -> str:
+def missing_in_words(question: Part | PlannedQuestion, answer_count: int, rows: int | None) -> str:
     """Describe the treatment of missing answers, and its effect on the guarantee.
 
     The text is empty if missing answers were refused.
@@ -72,13 +72,15 @@ def missing_in_words(question: Part | PlannedQuestion, answered: int, rows: int 
     reading = question.reading
     if reading.left_out and rows is None:
         return (
-            "Who was asked and did not answer has an empty report, seen by everybody who has the reports: this is not "
-            f"protected. The shares are among the {answered:,} who answered, whose answers are."
+            "People who were asked and did not answer have an empty report, which everybody with the reports sees: "
+            f"this is not protected. The proportions are among the {answer_count:,} who answered, whose answers are "
+            "protected."
         )
     if reading.left_out and rows is not None:
         return (
-            f"{rows - answered:,} of {rows:,} reports are empty: who did not answer is seen by everybody who has the "
-            f"reports, and is not protected. The shares are among the {answered:,} who answered, whose answers are."
+            f"{rows - answer_count:,} of {rows:,} reports are empty: everybody with the reports sees who did not "
+            f"answer, which is not protected. The proportions are among the {answer_count:,} who answered, whose "
+            "answers are protected."
         )
     if reading.own_category:
         return (
@@ -101,44 +103,45 @@ def missing_by_question(plan: Plan, counts: Counts) -> dict[str, str]:
     return {name: words for name, words in sentences.items() if words}
 
 
-def precision_in_words(plan: Plan, name: str, estimated: Estimate) -> str:
+def precision_in_words(plan: Plan, name: str, estimate: Estimate) -> str:
     """Describe the target half-width of the plan and the widest one obtained, both at 95 %.
 
     The text is empty without a target.
     """
-    planned = plan.answers[name][0].expected or {}
-    if len(plan.answers[name]) > 1 or "half_width" not in planned or estimated.bets is not None:
+    expected = plan.answers[name][0].expected or {}
+    if len(plan.answers[name]) > 1 or "half_width" not in expected or estimate.bets is not None:
         return ""
-    limits = estimated.intervals(Binomial())
+    limits = estimate.intervals(Binomial())
     widest = float(np.max(limits.upper - limits.lower)) / 2
     times, unit = (1, "") if plan.part(name).measure == "mean" else (100, " percentage points")
     return (
-        f"Planned: intervals of ±{times * planned['half_width']:.3g}{unit} at 95 %, with "
-        f"{planned['respondents']:,.0f} reports of a simple sample. Obtained: at most ±{times * widest:.3g}, with "
-        f"{estimated.n:,} reports."
+        f"Planned: intervals of ±{times * expected['half_width']:.3g}{unit} at 95 %, with "
+        f"{expected['respondents']:,.0f} reports of a simple sample. Obtained: at most ±{times * widest:.3g}, with "
+        f"{estimate.n:,} reports."
     )
 
 
-def caveats_in_words(shares: Estimate) -> str:
+def caveats_in_words(estimate: Estimate) -> str:
     """Describe the weakness of intervals from few reports or from one primary unit.
 
     The text is empty if neither applies.
     """
-    if shares.bets is None and not shares.degrees:
+    if estimate.bets is None and not estimate.degrees:
         return (
             "All of them are of one primary unit (of each stratum), which does not show how units differ: the standard "
-            "errors are those of the reports' randomness alone, and the intervals have all that reports could give."
+            "errors are those of the reports' randomness only, and the intervals include all values that reports "
+            "allow."
         )
-    if not shares.few_report_labels:
+    if not estimate.few_report_labels:
         return ""
     answers = (
         "this"
-        if len(shares.few_report_labels) == len(shares.labels)
-        else ", ".join(map(as_text, shares.few_report_labels))
+        if len(estimate.few_report_labels) == len(estimate.labels)
+        else ", ".join(map(as_text, estimate.few_report_labels))
     )
     return (
-        f"Few reports tell of {answers}: intervals of 95 % may cover in anything from 91 to 99 of 100 surveys there, "
-        "by how the true share falls between whole numbers of reports."
+        f"Few reports inform about {answers}: 95 % intervals may cover in 91 to 99 of 100 surveys there, depending on "
+        "how the true proportion falls between whole numbers of reports."
     )
 
 
@@ -155,14 +158,25 @@ def survey_report(
 ) -> str:
     """Generate the HTML report with estimates, channels, guarantees and rival protocols.
 
-    With `counts` the page names its reports, and says if they are simulated; without `pictures` it describes them.
+    Parameters
+    ----------
+    plan : The plan.
+    estimates : An estimate, or `Findings`, for each question.
+    counts : The counts of the reports, which the page identifies; it states if they are simulated.
+    pictures : False to describe figures instead of showing them.
+    analysis : The analysis of the estimates; the default one if None.
+
+    Returns
+    -------
+    str
+        The page as HTML.
     """
     simulation, unlabelled = (counts.simulation, counts.unlabelled) if counts is not None else (False, False)
     findings = {
         name: result if isinstance(result, Findings) else Findings(result, {}) for name, result in estimates.items()
     }
     analysis_used = Analysis() if analysis is None else analysis
-    marks = []  # the data from which `ldpopt_survey.reports.verify_delivery` recomputes the page
+    marks = []  # `ldpopt_survey.reports.verify_delivery` recomputes the page from these
     if counts is not None:
         marks = [("ldpopt-reports", f"{add_fingerprints(counts.sources)} {__version__}")]
         marks += (
@@ -171,15 +185,15 @@ def survey_report(
             else [("ldpopt-analysis", json.dumps(analysis_used.to_dict(), sort_keys=True))]
         )
     page = _Page(analysis_used, f"{100 * analysis_used.level:g} %", counts, pictures)
-    together = "all reports of a person" if plan.booklets else "all questions together"
-    parts = [(q.name, str(len(q.categories)), q) for q in plan.questions] + [(together, "", plan)]
+    total_name = "all reports of a person" if plan.booklets else "all questions together"
+    parts = [(q.name, str(len(q.categories)), q) for q in plan.questions] + [(total_name, "", plan)]
     budget = [[name, answers, ceil_digits(part.epsilon, 4), ceil_digits(part.eta, 4)] for name, answers, part in parts]
     if plan.booklets:
         budget = [
-            [*row, share]
-            for row, share in zip(budget, [*(str(q.probability) for q in plan.questions), ""], strict=True)
+            [*row, probability]
+            for row, probability in zip(budget, [*(str(q.probability) for q in plan.questions), ""], strict=True)
         ]
-    several = len(plan.questions) > 1
+    has_several = len(plan.questions) > 1
     n = max(result.whole.n for result in findings.values())
     if counts is not None and plan.booklets and not analysis_used.where:
         n = counts.rows  # each is of one booklet, so that no question has them all
@@ -192,7 +206,7 @@ def survey_report(
         how=str(analysis_used),
         simulation=simulation,
         unlabelled=unlabelled,
-        budget=budget if several else None,
+        budget=budget if has_several else None,
         promise=promises_in_words(plan),
         rounds=rounds_in_words(plan, () if counts is None else counts.rounds),
         questions=[page.question(plan, name, findings[name]) for name in plan.answers],
@@ -204,33 +218,34 @@ def survey_report(
 class _Page:
     """The common data of the parts of a page: analysis, level in percent, counts, and whether it has figures."""
 
-    asked: Analysis
+    analysis: Analysis
     percent: str
     counts: Counts | None
     pictures: bool
 
-    def draw(self, draw: Callable[..., Any], drawn: Any) -> bytes:
+    def draw(self, draw: Callable[..., Any], subject: Any) -> bytes:
         """Draw a figure as bytes; empty if the page has none."""
-        return plots.picture(draw(drawn)) if self.pictures else b""
+        return plots.picture(draw(subject)) if self.pictures else b""
 
-    def question(self, plan: Plan, name: str, both: Findings) -> dict[str, Any]:
+    def question(self, plan: Plan, name: str, findings: Findings) -> dict[str, Any]:
         """Collect the values that the template shows of a question."""
-        shares, holders, part = both.whole, plan.answers[name], plan.part(name)
+        estimate, holders, part = findings.whole, plan.answers[name], plan.part(name)
         k, m = holders[0].channel.shape
-        drawn = m <= MAX_REPORTS_DRAWN and len(holders) == 1
-        channel = Channel(holders[0].channel.matrix, holders[0].categories, holders[0].reports) if drawn else None
-        rows = shares.n if self.counts is None else self.counts.rows
-        missing = missing_in_words(part, shares.n, rows if holders[0].probability == 1 else None)
-        answered: str | Markup = ""
-        if non_answers(part) and not self.asked.anytime and not self.asked.answered:
-            answered = self.intervals(among_answered(shares, *non_answers(part)), "Among those who answered")
+        is_drawn = m <= MAX_REPORTS_DRAWN and len(holders) == 1
+        channel = Channel(holders[0].channel.matrix, holders[0].categories, holders[0].reports) if is_drawn else None
+        rows = estimate.n if self.counts is None else self.counts.rows
+        missing = missing_in_words(part, estimate.n, rows if holders[0].probability == 1 else None)
+        effect = _effect(estimate) if part.measure == "shares" else ""
+        answered_table: str | Markup = ""
+        if non_answers(part) and not self.analysis.anytime and not self.analysis.answered:
+            answered_table = self.intervals(among_answered(estimate, *non_answers(part)), "Among those who answered")
         return {
             "name": name,
             "wording": dict(plan.wording).get(getattr(part, "option_of", None) or name, ""),
-            "intervals": self.intervals(shares, f"{shares.n:,} reports"),
-            "effect": f"{precision_in_words(plan, name, shares)} {_effect(shares) if part.measure == 'shares' else ''}",
-            "groups": self.groups(both),
-            "few": caveats_in_words(shares),
+            "intervals": self.intervals(estimate, f"{estimate.n:,} reports"),
+            "effect": f"{precision_in_words(plan, name, estimate)} {effect}",
+            "groups": self.groups(findings),
+            "few": caveats_in_words(estimate),
             "promise": question_in_words(plan, name),
             "booklets": []
             if has_own_report(plan, name) or part.measure == "mean"
@@ -242,29 +257,33 @@ class _Page:
             "shape": (k, m),
             "channel": None if channel is None else _channel_in_words(channel),
             "drawn": b"" if channel is None else self.draw(plots.channel, channel),
-            "rivals": self.rivals(holders[0], shares) if has_own_report(plan, name) else None,
+            "rivals": self.rivals(holders[0], estimate) if has_own_report(plan, name) else None,
             "missing": missing,
-            "answered": answered,
+            "answered": answered_table,
         }
 
-    def intervals(self, shares: Estimate, subject: str) -> Markup:
+    def intervals(self, estimate: Estimate, subject: str) -> Markup:
         """Generate a table of the estimates with their intervals."""
-        limits, labels = shares.intervals(Binomial(self.asked.level)), [as_text(label) for label in shares.labels]
+        limits, labels = (
+            estimate.intervals(Binomial(self.analysis.level)),
+            [as_text(label) for label in estimate.labels],
+        )
         caption = f"{subject}; {self.percent} {limits.interval}s."
-        is_mean = shares.labels == ("mean",)
-        return interval_table(labels, shares.values, limits.lower, limits.upper, caption, self.percent, is_mean)
+        is_mean = estimate.labels == ("mean",)
+        return interval_table(labels, estimate.values, limits.lower, limits.upper, caption, self.percent, is_mean)
 
-    def groups(self, both: Findings) -> Markup:
+    def groups(self, findings: Findings) -> Markup:
         """Generate a table of the intervals of all groups, answer by answer.
 
         Of two answers only the second is shown.
         """
-        if not both.groups:
+        if not findings.groups:
             return Markup("")
         groups = [
-            (name, estimate, estimate.intervals(Binomial(self.asked.level))) for name, estimate in both.groups.items()
+            (name, estimate, estimate.intervals(Binomial(self.analysis.level)))
+            for name, estimate in findings.groups.items()
         ]
-        k = len(both.whole.labels)
+        k = len(findings.whole.labels)
         answers = range(1 if k == 2 else 0, k)
         labels = [
             f"{as_text(estimate.labels[x])}: {name} ({estimate.n:,})" for x in answers for name, estimate, _ in groups
@@ -272,17 +291,17 @@ class _Page:
         values, lower, upper = np.array(
             [[estimate.values[x], limits.lower[x], limits.upper[x]] for x in answers for _, estimate, limits in groups]
         ).T
-        caption = f"By {', '.join(self.asked.by)} (reports); {self.percent} {groups[0][2].interval}s."
-        return interval_table(labels, values, lower, upper, caption, self.percent, both.whole.labels == ("mean",))
+        caption = f"By {', '.join(self.analysis.by)} (reports); {self.percent} {groups[0][2].interval}s."
+        return interval_table(labels, values, lower, upper, caption, self.percent, findings.whole.labels == ("mean",))
 
-    def rivals(self, question: PlannedQuestion, estimated: Estimate) -> dict[str, Any] | None:
+    def rivals(self, question: PlannedQuestion, estimate: Estimate) -> dict[str, Any] | None:
         """Compute the respondents that other protocols need for the planned half-width.
 
         They have the same epsilon.
         """
         if not 0 < question.epsilon < math.inf:
             return None
-        shares = np.clip(estimated.values, 1e-6, None) if question.pilot is None else question.pilot
+        shares = np.clip(estimate.values, 1e-6, None) if question.pilot is None else question.pilot
         width = (question.expected or {}).get("half_width", 0.05)
         channel = Channel(question.channel.matrix)
         # Measured in floats and rounded outward, the channel may exceed the proved epsilon by a rounding error.
@@ -316,19 +335,19 @@ def _channel_in_words(channel: Channel) -> str:
     return f"Channel from {k} answers to {m} reports: {'; '.join(sentences)}."
 
 
-def _effect(shares: Estimate) -> str:
+def _effect(estimate: Estimate) -> str:
     """The design effect at the estimate, in words."""
-    p = np.clip(shares.values, 0.0, 1.0)
-    if shares.table.simple:
-        variances = np.diag(shares.loadings * shares.table.frequencies @ shares.loadings.T) - shares.values**2
+    p = np.clip(estimate.values, 0.0, 1.0)
+    if estimate.table.simple:
+        variances = np.diag(estimate.loadings * estimate.table.frequencies @ estimate.loadings.T) - estimate.values**2
     else:
-        variances = shares.n * np.diag(shares.sampling.covariance)
-    binomial_variance = max(float((p * (1 - p)).max()), 1 / max(shares.n, 1))
+        variances = estimate.n * np.diag(estimate.sampling.covariance)
+    binomial_variance = max(float((p * (1 - p)).max()), 1 / max(estimate.n, 1))
     effect = float(variances.max()) / binomial_variance
     if not effect > 0:
-        return f"No design effect can be estimated: all {shares.n:,} reports are equal."
-    sources = "" if shares.table.simple else ", of the sample and of privacy together"
+        return f"No design effect can be estimated: all {estimate.n:,} reports are equal."
+    sources = "" if estimate.table.simple else ", of the sample and of privacy together"
     return (
-        f"Design effect {effect:.3g}{sources}: these {shares.n:,} private reports are worth about "
-        f"{max(1, round(shares.n / effect)):,} open answers."
+        f"Design effect {effect:.3g}{sources}: these {estimate.n:,} private reports are equivalent to about "
+        f"{max(1, round(estimate.n / effect)):,} open answers."
     )

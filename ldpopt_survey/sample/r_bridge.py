@@ -56,10 +56,10 @@ def for_r(plan: Plan, reports: str | Path, analysis: Analysis | None = None) -> 
     for name in plan.answers:
         labels, values = _numbers(selection, name)
         questions[name] = [f"{name}: {as_text(label)}" for label in labels]
-        empty = np.isnan(values[:, 0])
+        is_empty_row = np.isnan(values[:, 0])
         for column, numbers in zip(questions[name], values.T.tolist(), strict=True):
             columns[column] = [
-                None if is_empty else value for is_empty, value in zip(empty.tolist(), numbers, strict=True)
+                None if is_empty else value for is_empty, value in zip(is_empty_row.tolist(), numbers, strict=True)
             ]
     scales: list[float] = []
     if isinstance(design.method, Reweighted):

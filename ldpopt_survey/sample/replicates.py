@@ -151,16 +151,28 @@ def rake(
 ) -> SampleDesign:
     """Update weights by raking so that they meet the known totals of every margin.
 
-    margins : pairs of groups, (n,) labels, and their totals, numbers of people or proportions [DemingStephan].
-    bounds : the smallest and the largest factor of a weight, such as (0.5, 2), in addition to the common factor. The
+    Variances are those of the residuals from the margins, and replicates are raked, too.
+
+    Parameters
+    ----------
+    design : The sample design of n respondents.
+    margins : Pairs of groups, (n,) labels, and their totals: numbers of people or proportions [DemingStephan].
+    bounds : The smallest and the largest factor of a weight, such as (0.5, 2), in addition to the common factor. The
         weights are then those of bounded calibration [DevilleSarndal]. None for no bounds.
 
-    Variances are those of the residuals from the margins, and replicates are raked, too. `SolverError` if no weights
-    meet all margins within the bounds.
+    Returns
+    -------
+    SampleDesign
+        The design with the new weights.
+
+    Raises
+    ------
+    SolverError
+        If no weights meet all margins within the bounds.
 
     >>> sex, age = ["f", "f", "m", "m"], ["old", "young", "old", "young"]
-    >>> made = rake(SampleDesign(weights=[1, 2, 1, 1]), [(sex, {"f": 6, "m": 4}), (age, {"old": 5, "young": 5})])
-    >>> made.weights.round(3), made.total(np.array(sex) == "f")
+    >>> raked = rake(SampleDesign(weights=[1, 2, 1, 1]), [(sex, {"f": 6, "m": 4}), (age, {"old": 5, "young": 5})])
+    >>> raked.weights.round(3), raked.total(np.array(sex) == "f")
     (array([2.589, 3.411, 2.411, 1.589]), array([6.]))
     """
     if not margins:
@@ -247,7 +259,7 @@ class Reweighted(Replication, ABC):
 class Jackknife(Reweighted):
     """The jackknife, which omits one primary unit at a time [Wolter, chapter 4]: JK1, or JKn with strata.
 
-    The weights of the other units of the stratum are multiplied by n_h / (n_h - 1), and the factor of the squared
+    The weights of the other units of the stratum are multiplied by n_h / (n_h - 1). The factor of the squared
     deviation is (1 - f_h)(n_h - 1) / n_h.
 
     >>> from ldpopt_survey import SampleDesign
@@ -318,11 +330,12 @@ class RescaledBootstrap(Reweighted):
 class GivenReplicates(ByValue, Reweighted):
     """Replicate weights from a data file. Statistical offices publish them instead of the design.
 
-    weights : (n, R), nonnegative, one column for each replicate; full weights, not factors of the weights.
-    scale : (R,) or one number, the factor of each squared deviation: 1 / R for the bootstrap, 4 / R for Fay's method
-        with 0.5, (R - 1) / R for JK1.
+    - `weights` : (n, R), nonnegative, one column for each replicate; full weights, not factors of the weights.
+    - `scale` : (R,) or one number, the factor of each squared deviation: 1 / R for the bootstrap, (R - 1) / R for JK1,
+      and
+      4 / R for Fay's method with 0.5.
 
-    `InvalidInput` for other shapes and negative numbers.
+    Raises `InvalidInput` for other shapes and negative numbers.
 
     >>> from ldpopt_survey import SampleDesign
     >>> halves = GivenReplicates([[2, 0], [0, 2]], 0.5)

@@ -30,9 +30,9 @@ from ldpopt_survey.regress.formula import parse_formula
 from ldpopt_survey.regress.logit import logit_regression
 from ldpopt_survey.regress.moments import moment_regression, separate_regression
 from ldpopt_survey.regress.regressors import (
-    in_order,
     numbers_first,
     numbers_of,
+    sort_codes,
 )
 from ldpopt_survey.regress.result import Regression, Sample, Subsample
 from ldpopt_survey.sample.analysis import Analysis, Selection, has_own_report, no_joint_report
@@ -226,7 +226,7 @@ class Respondents(Selection):
         if name not in self.rows.columns:
             raise invalid("column", f"a question or one of {', '.join(self.rows.columns) or 'no public columns'}", name)
         texts = groups_of(self.rows.columns, [name])  # a missing value counts as a separate value
-        codes, labels = in_order(*factor(texts, len(texts), f"column {name!r}"))
+        codes, labels = sort_codes(*factor(texts, len(texts), f"column {name!r}"))
         if not 2 <= len(labels) <= MAX_GROUPS:
             raise invalid(f"column {name!r}", f"2 to {MAX_GROUPS} different values", len(labels))
         return codes, Channel(np.eye(len(labels)), labels)
@@ -284,7 +284,7 @@ class Respondents(Selection):
     def logit_by_moments(self, formula: str, reference: Label = None) -> Regression:
         """Fit by the function `logit_by_moments`, or by `moment_regression` over all booklets."""
         outcome = self._checked_outcome(formula)
-        return self._by_moments(formula, True, reference=reference).without(outcome)
+        return self._by_moments(formula, True, reference=reference).without_equations(outcome)
 
     def logit_by_likelihood(self, formula: str, reference: Label = None) -> Regression:
         """Fit by `logit_regression`: shorter intervals, valid if the formula is correct.
@@ -301,7 +301,7 @@ class Respondents(Selection):
             expected = "questions with a report each (by moments they may share one)"
             raise invalid("likelihood", expected, Phrase("questions that share one"))
         data, channels, sample = separate
-        return logit_regression(formula, data, channels, reference, sample).without(outcome)
+        return logit_regression(formula, data, channels, reference, sample).without_equations(outcome)
 
     def against_moments(self, fit: Regression) -> list[str]:
         """Describe the distance of a likelihood fit from the moment fit, in words.

@@ -12,12 +12,5 @@ _HOMES = {
     "ldpopt_survey.server.submission": ("Submission",),
     "ldpopt_survey.server.web": ("StaticFile", "static_files"),
 }  # fmt: skip
-_MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [*_MODULES]
-
-__getattr__ = offering(__name__, _MODULES)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__, __getattr__, __dir__ = offering(__name__, _HOMES)

@@ -31,11 +31,11 @@ from ldpopt_survey.server.web import (
     HEADERS,
     Sender,
     StaticFile,
-    body,
-    encoded,
-    file_of,
+    encode_headers,
+    file_response,
     json_response,
     no_route,
+    read_body,
     refusal,
 )
 
@@ -49,11 +49,11 @@ MAX_BATCH = 512
 """The most submissions in one transaction."""
 MAX_WAITING = 8192
 """The most submissions that may wait for the next transaction."""
-BUSY = "There are too many submissions at this moment."
+BUSY_MESSAGE = "There are too many submissions at this moment."
 
 
 def today() -> str:
-    """The day in UTC. No finer time is ever stored."""
+    """Return the day in UTC. No finer time is ever stored."""
     return datetime.now(UTC).date().isoformat()
 
 
@@ -67,7 +67,7 @@ class Writer:
         self._store, self._day = store, day
         self.health = Health(self._probe)
         self._waiting: list[tuple[Submission, asyncio.Future[Outcome]]] = []
-        self._more = asyncio.Event()
+        self._has_work = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "ldpopt-writer")
         self._task: asyncio.Task[None] | None = None
 
@@ -78,7 +78,7 @@ class Writer:
     async def stop(self) -> None:
         """Write all waiting submissions, and end."""
         while self._waiting:
-            self._more.set()
+            self._has_work.set()
             await asyncio.sleep(0.01)
         if self._task is not None:
             self._task.cancel()
@@ -89,11 +89,11 @@ class Writer:
     async def submit(self, submission: Submission) -> Outcome:
         """Store a submission and return its outcome; `Refused` if too many wait, `Unavailable` without a database."""
         if len(self._waiting) >= MAX_WAITING:
-            raise Refused(429, BUSY)
-        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._waiting.append((submission, done))
-        self._more.set()
-        return await done
+            raise Refused(429, BUSY_MESSAGE)
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append((submission, future))
+        self._has_work.set()
+        return await future
 
     @property
     def metrics(self) -> bytes:
@@ -102,57 +102,60 @@ class Writer:
 
     async def _probe(self) -> RoundState:
         """The round's state after a durable write between two commits."""
-        begun = time.monotonic()
+        start = time.monotonic()
         state = await asyncio.get_running_loop().run_in_executor(self._thread, self._store.probe)
-        self.health.committed(time.monotonic() - begun)
+        self.health.count_commit(time.monotonic() - start)
         return state
 
-    async def _settled(self) -> bool:
-        """`Store.settle` while nobody submits; what fails is tried again, and `/readyz` then asks for a write anew."""
+    async def _settle(self) -> bool:
+        """Run `Store.settle` while nobody submits.
+
+        A failure is tried again, and makes `/readyz` require a new write.
+        """
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, self._store.settle)
-        except Exception:  # whatever went wrong, the next submission gets its answer from `write`
-            self.health.failed()
+        except Exception:  # the next submission gets its answer from `write`
+            self.health.record_failure()
             return False
 
     async def _run(self) -> None:
-        loop, settled = asyncio.get_running_loop(), False
+        loop, is_settled = asyncio.get_running_loop(), False
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(None if settled else SETTLE_INTERVAL_SECONDS):
-                    await self._more.wait()
-            if not self._more.is_set():
-                settled = await self._settled()
-            self._more.clear()
+                async with asyncio.timeout(None if is_settled else SETTLE_INTERVAL_SECONDS):
+                    await self._has_work.wait()
+            if not self._has_work.is_set():
+                is_settled = await self._settle()
+            self._has_work.clear()
             while self._waiting:
-                taken = self._waiting[:MAX_BATCH]
-                batch, begun = [submission for submission, _ in taken], time.monotonic()
-                settled = settled and all(sent.invitation is None for sent in batch)
+                entries = self._waiting[:MAX_BATCH]
+                batch, start = [submission for submission, _ in entries], time.monotonic()
+                is_settled = is_settled and all(submission.invitation is None for submission in batch)
                 try:
                     outcomes = await loop.run_in_executor(self._thread, self._store.write, batch, self._day())
-                except Exception as error:  # every waiting request must get an answer, whatever went wrong
-                    self.health.failed()
-                    for _, done in taken:
-                        if not done.done():
-                            done.set_exception(error if isinstance(error, Unavailable) else Unexpected(error))
+                except Exception as error:  # every waiting request must get an answer after any error
+                    self.health.record_failure()
+                    for _, future in entries:
+                        if not future.done():
+                            future.set_exception(error if isinstance(error, Unavailable) else Unexpected(error))
                 else:
-                    self.health.committed(time.monotonic() - begun)
-                    for (_, done), outcome in zip(taken, outcomes, strict=True):
-                        if not done.done():
-                            done.set_result(outcome)
-                del self._waiting[: len(taken)]
+                    self.health.count_commit(time.monotonic() - start)
+                    for (_, future), outcome in zip(entries, outcomes, strict=True):
+                        if not future.done():
+                            future.set_result(outcome)
+                del self._waiting[: len(entries)]
 
 
 class Unexpected(RuntimeError):
-    """An unexpected error of the writer. Only its kind is shown, since its message may quote what was stored."""
+    """An unexpected error of the writer. Only its type is shown, since its message may quote stored data."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(type(error).__name__)
 
 
-DRAWN = 10.0
-"""Seconds for which the page of progress is kept."""
-RATE = 2000.0
+PROGRESS_PAGE_SECONDS = 10.0
+"""Seconds for which the page of progress is cached."""
+DEFAULT_RATE = 2000.0
 """Submissions a second that are accepted by default."""
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -160,8 +163,8 @@ PAGE_POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-_ADDED = encoded(HEADERS)
-_ANSWERS = {
+_ENCODED_HEADERS = encode_headers(HEADERS)
+_REFUSALS = {
     Outcome.CONFLICT: (409, "Another submission with this id is stored already."),
     Outcome.UNINVITED: (403, "This round takes only submissions with an invitation that was not used yet."),
     Outcome.CLOSED: (503, "This round is closed."),
@@ -175,17 +178,26 @@ def collector(
     kit: Mapping[str, StaticFile] | None = None,
     token: str | None = None,
     origins: Sequence[str] = (),
-    rate: float = RATE,
+    rate: float = DEFAULT_RATE,
     progress: Callable[[], Sequence[Progress]] | None = None,
 ) -> Starlette:
-    """The ASGI application that collects reports of `plan` into `store`, which it closes when it ends.
+    """Build the ASGI application that collects reports of `plan` into `store`.
 
-    kit : the files of the questionnaire by path, from `static_files`.
-    token : a secret that allows its sender to read ``/counts``; without a token nobody may.
-    origins : other sites whose pages may submit, such as ``https://survey.example``; those of all others are refused.
-    rate : the average number of submissions a second that are accepted, at least 1.
-    progress : computes how near the questions are to the widths that are wanted; ``/progress`` shows this to who has
-        the token, sent as that of ``/counts`` or as the password that a browser asks for.
+    Parameters
+    ----------
+    plan : The plan of the round.
+    store : The round in a database, from `database`. The application closes it when it ends.
+    kit : The files of the questionnaire by path, from `static_files`.
+    token : A secret that allows its sender to read ``/counts``; without a token nobody may.
+    origins : Other sites whose pages may submit, such as ``https://survey.example``; those of all others are refused.
+    rate : The average number of submissions per second that are accepted, at least 1.
+    progress : Computes the distance of the questions from their target widths. ``/progress`` shows it to holders of the
+        token, which a browser sends as the password.
+
+    Returns
+    -------
+    starlette.applications.Starlette
+        The application, with the routes below.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -216,8 +228,8 @@ def collector(
     ]
     middleware = [Middleware(_Headers)]
     if allowed_origins:
-        allowed = {"allow_origins": allowed_origins, "allow_methods": ["POST"], "allow_headers": ["content-type"]}
-        middleware.append(Middleware(CORSMiddleware, **allowed))
+        cors_options = {"allow_origins": allowed_origins, "allow_methods": ["POST"], "allow_headers": ["content-type"]}
+        middleware.append(Middleware(CORSMiddleware, **cors_options))
     handlers = {HTTPException: no_route}
     return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=answers.lifespan)
 
@@ -231,11 +243,11 @@ class _Collector:
     ) -> None:  # fmt: skip
         self._origins = origins
         self._plan, self._store, self._kit, self._token = plan, store, kit, token
-        self._progress, self._page, self._drawn = progress, b"", -math.inf
+        self._progress, self._page, self._page_time = progress, b"", -math.inf
         self._computing = asyncio.Lock()
-        self._reader, self._writer = Reader(plan, store.others()), Writer(store)
+        self._reader, self._writer = Reader(plan, store.other_rounds()), Writer(store)
         self._bucket = Bucket(rate)
-        self._complained = -math.inf
+        self._last_complaint = -math.inf
 
     @asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -250,30 +262,30 @@ class _Collector:
     async def submit(self, request: Request) -> Response:
         """Store the reports of a submission, and count the answer."""
         answer = await self._answer(request)
-        self._writer.health.answered(answer.status_code)
+        self._writer.health.count_answer(answer.status_code)
         return answer
 
     async def _answer(self, request: Request) -> Response:
         try:
             if not self._bucket.take():
-                raise Refused(429, BUSY)
+                raise Refused(429, BUSY_MESSAGE)
             if is_foreign(request.scope["headers"], self._origins):
                 raise Refused(403, "A page of another site may not submit here.")
             limit = self._reader.limit
             too_long = f"A submission to this plan has at most {limit} bytes."
-            submission = self._reader.read(await body(request, limit, "A submission", too_long))
+            submission = self._reader.read(await read_body(request, limit, "A submission", too_long))
             outcome = await self._writer.submit(submission)
         except Refused as refused:
             return refusal(refused.status, refused.error)
         except Unavailable as error:
             now = time.monotonic()
-            if now - self._complained >= 5:  # a full disk may be that of the log, too
-                self._complained = now
+            if now - self._last_complaint >= 5:  # a full disk may be that of the log, too
+                self._last_complaint = now
                 _LOG.error("%s", error)
             return refusal(503, "Reports cannot be stored at this moment.")
         if outcome in (Outcome.STORED, Outcome.REPEATED):
             return json_response(201 if outcome is Outcome.STORED else 200, {"stored": True})
-        return refusal(*_ANSWERS[outcome])
+        return refusal(*_REFUSALS[outcome])
 
     async def alive(self, _: Request) -> Response:
         """That the process answers, and nothing more."""
@@ -288,8 +300,8 @@ class _Collector:
 
     async def counts(self, request: Request) -> Response:
         """The numbers of reports and invitations, for the holder of the token."""
-        if (refused := self._refused(request, "Bearer")) is not None:
-            return refused
+        if (response := self._token_refusal(request, "Bearer")) is not None:
+            return response
         try:
             summary = await asyncio.to_thread(self._store.summary)
         except Unavailable:
@@ -302,47 +314,47 @@ class _Collector:
         """The counters of the collector since its start, for Prometheus, which sends the token."""
         from starlette.responses import Response
 
-        if (refused := self._refused(request, "Bearer")) is not None:
-            return refused
+        if (response := self._token_refusal(request, "Bearer")) is not None:
+            return response
         return Response(self._writer.metrics, 200, {"content-type": TEXT})
 
     async def progress(self, request: Request) -> Response:
         """The distance of the questions from their target widths, for the holder of the token."""
         from starlette.responses import Response
 
-        if (refused := self._refused(request, "Basic")) is not None or self._progress is None:
-            return refused or refusal(404, "There is nothing here.")
+        if (response := self._token_refusal(request, "Basic")) is not None or self._progress is None:
+            return response or refusal(404, "There is nothing here.")
         async with self._computing:
-            if time.monotonic() - self._drawn > DRAWN:
+            if time.monotonic() - self._page_time > PROGRESS_PAGE_SECONDS:
                 try:
                     questions = await asyncio.to_thread(self._progress)
                 except Unavailable:
                     return refusal(503, "The database does not answer.")
                 self._page = page(f"{self._plan.name}, round {self._plan.round}", questions)
-                self._drawn = time.monotonic()
+                self._page_time = time.monotonic()
         return Response(self._page, 200, {"content-type": "text/html; charset=utf-8"})
 
-    def _refused(self, request: Request, scheme: str) -> Response | None:
+    def _token_refusal(self, request: Request, scheme: str) -> Response | None:
         """The answer to a request without the token, which a browser sends as a password; None with it."""
         if self._token is None:
             return refusal(404, "There is nothing here.")
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        kind, given = kind.lower(), given.strip()  # the scheme is written in any case (RFC 9110)
+        kind, _, credentials = request.headers.get("authorization", "").partition(" ")
+        kind, credentials = kind.lower(), credentials.strip()  # the scheme is written in any case (RFC 9110)
         if kind == "basic":
             with suppress(ValueError):
-                given = base64.b64decode(given, validate=True).decode("latin-1").partition(":")[2]
-        known = kind in ("basic", "bearer")
-        if not (known and hmac.compare_digest(given.encode("latin-1", "replace"), self._token.encode())):
+                credentials = base64.b64decode(credentials, validate=True).decode("latin-1").partition(":")[2]
+        is_supported = kind in ("basic", "bearer")
+        if not (is_supported and hmac.compare_digest(credentials.encode("latin-1", "replace"), self._token.encode())):
             return refusal(401, "This needs the collector's token.", {"www-authenticate": scheme})
         return None
 
     async def page(self, request: Request) -> Response:
         """A file of the kit."""
-        return file_of(self._kit, request, PAGE_POLICY)
+        return file_response(self._kit, request, PAGE_POLICY)
 
 
 class _Headers:
-    """Adds the headers of every answer, and answers unexpected errors, whose messages may quote what was sent."""
+    """Adds the headers of every answer, and answers unexpected errors without their messages, which may quote data."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -351,15 +363,15 @@ class _Headers:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sent = Sender(send, _ADDED)
+        sender = Sender(send, _ENCODED_HEADERS)
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_BYTES:
-            await refusal(431, "The headers of the request are long.")(scope, receive, sent)
+            await refusal(431, "The headers of the request are long.")(scope, receive, sender)
             return
         try:
-            await self._app(scope, receive, sent)
+            await self._app(scope, receive, sender)
         except Exception as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
             _LOG.error("unexpected %s in %s (not shown, since it may quote what was sent)", type(error).__name__, place)
-            if not sent.begun:
-                await refusal(500, "Something went wrong here.")(scope, receive, sent)
+            if not sender.has_begun:
+                await refusal(500, "Something went wrong here.")(scope, receive, sender)

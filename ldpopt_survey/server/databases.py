@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.server.postgresql import PostgresqlStore
 from ldpopt_survey.server.store import Store, Unavailable
@@ -33,8 +33,8 @@ def is_database(location: str | PathLike[str]) -> bool:
     return text.startswith((SQLITE, *POSTGRESQL)) or text.endswith(SUFFIXES)
 
 
-def shown(location: str | PathLike[str]) -> str:
-    """The location as messages show it. A PostgreSQL address may hold a password, so only its kind is shown."""
+def display_name(location: str | PathLike[str]) -> str:
+    """Return the location for messages, without a PostgreSQL address, which may hold a password."""
     text = fspath(location)
     return "the PostgreSQL database" if text.startswith(POSTGRESQL) else text.removeprefix(SQLITE)
 
@@ -43,11 +43,24 @@ def shown(location: str | PathLike[str]) -> str:
 def database(location: str | PathLike[str], plan: Plan, create: bool = False) -> Iterator[Store]:
     """Open the round of `plan` in the database at `location`, for use in a ``with`` block.
 
-    location : ``sqlite:///`` and a path (three slashes for a relative one, four for an absolute one), the path of a
-        file that ends in .db, .sqlite or .sqlite3, or ``postgresql://user@host/name``.
-    create : whether missing tables and a missing round are made; if not, they are `InvalidInput`.
+    Parameters
+    ----------
+    location : The path of a file that ends in .db, .sqlite or .sqlite3, or ``sqlite:///`` and a path, or
+        ``postgresql://user@host/name``. After ``sqlite:`` a relative path has three slashes, an absolute one four.
+    plan : The plan of the round.
+    create : True to create missing tables and a missing round; otherwise they are `InvalidInput`.
 
-    Raises `InvalidInput` for another location, and `Unavailable` for a database that does not answer.
+    Yields
+    ------
+    Store
+        The round of the plan.
+
+    Raises
+    ------
+    InvalidInput
+        For another location.
+    Unavailable
+        For a database that does not answer.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, make_plan
@@ -62,17 +75,17 @@ def database(location: str | PathLike[str], plan: Plan, create: bool = False) ->
     text = fspath(location)
     if not is_database(text) or "\0" in text:
         raise invalid("database", "sqlite:///PATH, a file *.db, or postgresql://...", Phrase("another location"))
-    remote = text.startswith(POSTGRESQL)
+    is_remote = text.startswith(POSTGRESQL)
     path = Path(text.removeprefix(SQLITE))
-    with closing(PostgresqlStore(text, plan, create) if remote else SqliteStore(path, plan, create)) as store:
+    with closing(PostgresqlStore(text, plan, create) if is_remote else SqliteStore(path, plan, create)) as store:
         yield store
 
 
-APPLICATION = 0x6C647074  # "ldpt", by which `file` and this package recognise the file
+APPLICATION_ID = 0x6C647074  # "ldpt"; `file` and this package recognize the file by it
 VERSION = 3
-WAIT = 30.0
+LOCK_WAIT_SECONDS = 30.0
 """Seconds to wait for another program that holds the file."""
-_AT_ONCE = 500  # parameters of a statement; old versions allow 999
+_MAX_PARAMETERS = 500  # parameters of a statement; old versions allow 999
 
 # Without row numbers, rows are kept in the order of their random ids, so the order of arrival is not kept.
 _REPORTS = """
@@ -107,7 +120,9 @@ class SqliteStore(Store):
         self._begin(plan, create)
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self._path, timeout=LOCK_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+        )
         for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON", "secure_delete = ON"):
             connection.execute(f"PRAGMA {setting}")
         connection.execute("PRAGMA cache_size = -65536")
@@ -116,17 +131,17 @@ class SqliteStore(Store):
     def _open(self, db: Any, plan: Plan, create: bool) -> int:
         (mark,) = db.execute("PRAGMA application_id").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if (mark != APPLICATION and tables) or (not tables and not create):
-            raise invalid("database", "one that `ldpopt survey collect` made", Phrase("another"), str(self._path))
+        if (mark != APPLICATION_ID and tables) or (not tables and not create):
+            raise InvalidInput(f"{self._path} is not a database that `ldpopt survey collect` created")
         if tables and db.execute("PRAGMA user_version").fetchone() != (VERSION,):
-            raise invalid("database", f"version {VERSION}", Phrase("another"), str(self._path))
+            raise InvalidInput(f"{self._path}: the database must have version {VERSION}, and has another version")
         if create:
             if db.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-                raise invalid("database", "a file system that allows a write-ahead log", Phrase("another"))
+                raise InvalidInput(f"{self._path}: the file system does not allow a write-ahead log; use a local disk")
             with self._transaction():
                 if not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     db.execute(_ROUNDS)
-                    db.execute(f"PRAGMA application_id = {APPLICATION}")
+                    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                     db.execute(f"PRAGMA user_version = {VERSION}")
                     self._make_tables(db)
                 self._add_round(db, plan)
@@ -137,15 +152,15 @@ class SqliteStore(Store):
         for table in ("reports", "recent_reports"):
             db.execute(_REPORTS.format(table))
 
-    def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
+    def _select_where_in(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
         rows: list[Any] = []
-        for start in range(0, len(values), _AT_ONCE):
-            some = values[start : start + _AT_ONCE]
-            rows += db.execute(f"{statement} IN ({','.join('?' * len(some))})", some)
+        for start in range(0, len(values), _MAX_PARAMETERS):
+            chunk = values[start : start + _MAX_PARAMETERS]
+            rows += db.execute(f"{statement} IN ({','.join('?' * len(chunk))})", chunk)
         return rows
 
     @contextmanager
-    def _transaction(self, alone: bool = True) -> Iterator[Any]:
+    def _transaction(self, exclusive: bool = True) -> Iterator[Any]:
         """Every transaction is alone: other programs write before or after it."""
         with self._connected() as db:
             db.execute("BEGIN IMMEDIATE")
@@ -181,7 +196,7 @@ class SqliteStore(Store):
         try:
             (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
-            db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
+            db.execute(f"PRAGMA busy_timeout = {1000 * LOCK_WAIT_SECONDS:.0f}")
         return not busy
 
     def _erase(self) -> bool:
@@ -189,16 +204,16 @@ class SqliteStore(Store):
             self._mix(db)
             for table in ("sqlite_stat3", "sqlite_stat4"):  # samples of keys, which ANALYZE keeps if so compiled
                 db.execute(f"DROP TABLE IF EXISTS {table}")
-            words = "SELECT hash FROM invitations WHERE round = ?1 UNION ALL SELECT mark FROM spent WHERE round = ?1"
-            erased = [word for (word,) in db.execute(words, (self._number,))]
+            query = "SELECT hash FROM invitations WHERE round = ?1 UNION ALL SELECT mark FROM spent WHERE round = ?1"
+            erased_words = [word for (word,) in db.execute(query, (self._number,))]
             self._delete_invitations(db)
         with self._connected() as db:
             db.execute("VACUUM")  # writes the file anew
             (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()  # empties its log
             (free,) = db.execute("PRAGMA freelist_count").fetchone()
         log = self._path.with_name(f"{self._path.name}-wal")
-        empty = not log.exists() or log.stat().st_size == 0
-        return not busy and not free and empty and not _holds_any(self._path, erased)
+        is_log_empty = not log.exists() or log.stat().st_size == 0
+        return not busy and not free and is_log_empty and not _holds_any(self._path, erased_words)
 
     def _touch(self, db: Any) -> None:
         for change in ("+", "-"):  # no page is written for an update that changes nothing
@@ -219,12 +234,12 @@ class SqliteStore(Store):
 def _holds_any(path: Path, words: Sequence[bytes]) -> bool:
     """Return True if a file holds one of `words`, of at least 8 bytes each; it compares their first 8."""
     starts = np.unique(np.frombuffer(b"".join(word[:8] for word in words), np.uint64))
-    piece = b""
+    window = b""
     with path.open("rb") as file:
-        while more := file.read(1 << 24):
-            piece = piece[-7:] + more
+        while chunk := file.read(1 << 24):
+            window = window[-7:] + chunk
             for shift in range(8):
-                seen = np.frombuffer(piece, np.uint64, count=max(len(piece) - shift, 0) // 8, offset=shift)
-                if np.isin(seen, starts).any():
+                words_read = np.frombuffer(window, np.uint64, count=max(len(window) - shift, 0) // 8, offset=shift)
+                if np.isin(words_read, starts).any():
                     return True
     return False

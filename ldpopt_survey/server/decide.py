@@ -71,30 +71,34 @@ class Decision(NamedTuple):
 
 
 def decide(
-    batch: Sequence[Submission], stored: Mapping[bytes, bytes], unused: Iterable[bytes], state: RoundState
+    batch: Sequence[Submission],
+    stored_codes: Mapping[bytes, bytes],
+    unused_invitations: Iterable[bytes],
+    state: RoundState,
 ) -> Decision:
-    """Decide about a batch of submissions, in their order.
+    """Resolve a batch of submissions, in their order.
 
-    stored : by id, the codes of the submissions in the batch that are in the database already. unused : the invitations
-        in the batch that may still be used.
+    - `stored_codes` : by id, the codes of the submissions in the batch that are in the database already.
+    - `unused_invitations` : the invitations in the batch that may still be used.
 
-    An identical retry counts as repeated, also without its invitation or after the end of the round, so that a device
-    to which the answer was lost learns that nothing is left to do. A given invitation must be valid even if none is
+    An identical retry counts as repeated, also without its invitation or after the end of the round. So a device that
+    lost
+    the answer learns that nothing is left to do. A given invitation must be valid even if none is
     needed, since otherwise a wrong link would go unnoticed.
     """
-    known_codes, free = dict(stored), {*unused, *(() if state.invited else (None,))}
+    known_codes, usable_invitations = dict(stored_codes), {*unused_invitations, *(() if state.invited else (None,))}
     decision = Decision([], [], [])
     for submission in batch:
         if submission.id in known_codes:
             outcome = Outcome.REPEATED if known_codes[submission.id] == submission.codes else Outcome.CONFLICT
         elif state.closed:
             outcome = Outcome.CLOSED
-        elif submission.invitation not in free:
+        elif submission.invitation not in usable_invitations:
             outcome = Outcome.UNINVITED
         else:
             outcome = Outcome.STORED
             if submission.invitation is not None:
-                free.remove(submission.invitation)
+                usable_invitations.remove(submission.invitation)
                 decision.used.append(submission.invitation)
             known_codes[submission.id] = submission.codes
             decision.new.append(submission)
@@ -103,10 +107,13 @@ def decide(
 
 
 def drawn_mark(invitation: bytes) -> bytes:
-    """The stored form of an invitation when it is drawn, and never changed until the round is closed."""
+    """Compute the stored form of a drawn invitation, unchanged until the round is closed."""
     return hashlib.sha256(b"ldpopt drawn " + invitation).digest()
 
 
 def spent_mark(invitation: bytes) -> bytes:
-    """The stored form when it is used; without the invitation's text nobody can tell which of those drawn it was."""
+    """Compute the stored form of a used invitation.
+
+    Without the invitation's text nobody can tell which of the drawn ones it was.
+    """
     return hashlib.sha256(b"ldpopt spent " + invitation).digest()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import pa
 from ldpopt.files.atomic import digest, folder_aside, replace_text
 from ldpopt_survey.collect.commit import write_reports
@@ -34,10 +34,13 @@ MODE = "collected"
 
 
 def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Iterator[Any]:
-    """All reports of the round at one moment, as record batches; `InvalidInput` for a report that `plan` does not know.
+    """Read all reports of the round at one moment, as record batches.
 
-    parts : receives the fingerprints of the rows by day: of a report a hash of its id, of several the sum. They show
-        whether two exports, or an export and the database, hold the same reports.
+    parts : receives the fingerprints of the rows by day. The fingerprint of a report is a hash of its id, that of
+    several
+    reports the sum. They show whether two exports, or an export and the database, hold the same reports.
+
+    Raises `InvalidInput` for a report that `plan` does not know.
     """
     labels = [pa.array(question.reports, pa.string()) for question in plan.questions]
     names = pa.array([question.name for question in plan.booklets], pa.string())
@@ -47,7 +50,7 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
     public = {open_question.name: pa.array(open_question.texts, pa.string()) for open_question in plan.public}
     for rows in store.rows(BATCH_ROWS):
         if any(len(codes) != CODE.itemsize * width for _, _, codes in rows):
-            raise invalid("database", f"{width} reports of each respondent", Phrase("others"))
+            raise InvalidInput(f"database: each respondent must have {width} reports, and one has another number")
         codes = np.frombuffer(b"".join(codes for _, _, codes in rows), CODE).reshape(len(rows), width)
         columns = {}
         if plan.booklets:
@@ -58,9 +61,9 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
                 columns[question.name] = _column(next(everyone), report_labels, question.name, _kind(report_labels))
             else:
                 is_booklet = codes[:, 0] == next(booklets)
-                reported = np.where(is_booklet, codes[:, 1], 0)
+                booklet_reports = np.where(is_booklet, codes[:, 1], 0)
                 columns[question.name] = _column(
-                    reported, report_labels, question.name, _kind(report_labels), ~is_booklet
+                    booklet_reports, report_labels, question.name, _kind(report_labels), ~is_booklet
                 )
         for (name, answers), positions in zip(public.items(), codes[:, public_start:].T, strict=True):
             columns[name] = _column(positions, answers, name, np.int32)
@@ -72,7 +75,7 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
 def _column(codes: Any, labels: Any, name: str, kind: Any, empty: Any = None) -> Any:
     """Positions (n,) among labels as an arrow dictionary array, null where `empty`."""
     if codes.max() >= len(labels):
-        raise invalid(f"reports of {name!r}", f"one of the {len(labels)} of the plan", Phrase("another"))
+        raise InvalidInput(f"reports of {name!r}: a report is not one of the {len(labels)} of the plan")
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(kind), mask=empty), labels)
 
 
@@ -105,10 +108,22 @@ FILE_ROWS = 1 << 20
 def export_reports(plan: Plan, location: str | PathLike[str], output: str | PathLike[str]) -> int:
     """Write the reports of a database as Parquet files with manifests, and return their number.
 
-    location : as in `database`. output : a new file ``*.parquet``, or a new folder with a file for every million
+    Parameters
+    ----------
+    plan : The plan of the round.
+    location : The database, as in `database`.
+    output : A new file ``*.parquet``, or a new folder with a file for every million
         reports, which `aggregate` can count on a cluster. Neither ids nor days are written.
 
-    `InvalidInput` for a taken path, and for a database without reports of `plan`.
+    Returns
+    -------
+    int
+        The number of reports.
+
+    Raises
+    ------
+    InvalidInput
+        For an existing path, and for a database without reports of `plan`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, aggregate, make_plan
@@ -148,7 +163,7 @@ def _write(plan: Plan, batches: list[Any], days: dict[str, list[str]], path: Pat
     kinds |= {open_question.name: np.int32 for open_question in plan.public}
     schema = {name: pa.dictionary(pa.from_numpy_dtype(kind), pa.string()) for name, kind in kinds.items()}
     table: Any = pa.Table.from_batches(batches, pa.schema(schema)).combine_chunks()
-    manifest = Manifest.of(plan, MODE, table.num_rows, parts_of(days))
+    manifest = Manifest.from_plan(plan, MODE, table.num_rows, parts_of(days))
     write_reports(path, with_manifest(table, manifest))
     return manifest
 
@@ -165,11 +180,13 @@ def _folder(plan: Plan, record_batches: Iterable[Any], days: dict[str, list[str]
             if batch is None or sum(part.num_rows for part in pending_batches) >= FILE_ROWS:
                 name = f"part-{len(files):05d}.parquet"
                 manifest = _write(plan, pending_batches, days, work / name)
-                files[name] = Manifest.of(plan, MODE, manifest.rows, manifest.parts, digest(work / name))
+                files[name] = Manifest.from_plan(plan, MODE, manifest.rows, manifest.parts, digest(work / name))
                 pending_batches.clear()
                 days.clear()
         rows = sum(manifest.rows for manifest in files.values())
-        folder_total = Manifest.of(plan, MODE, rows, [add_fingerprints(manifest.parts) for manifest in files.values()])
+        folder_total = Manifest.from_plan(
+            plan, MODE, rows, [add_fingerprints(manifest.parts) for manifest in files.values()]
+        )
         replace_text(work / FOLDER, folder_content(folder_total, files))
         work.chmod(0o755)
     return rows

@@ -17,10 +17,10 @@ from typing import Any
 
 from ldpopt.errors import LdpoptError, Phrase, invalid
 from ldpopt_survey.plan.plan import Plan
-from ldpopt_survey.server.databases import database, shown
+from ldpopt_survey.server.databases import database, display_name
 from ldpopt_survey.server.decide import RoundState
 from ldpopt_survey.server.store import Unavailable
-from ldpopt_survey.server.web import address, listening, loopback, static_files, token_of
+from ldpopt_survey.server.web import address, is_loopback, listen, read_token, static_files
 
 MAX_WRITE_AGE_SECONDS = 5.0
 """Seconds for which a durable write shows that another would succeed."""
@@ -36,49 +36,56 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Health:
-    """The counters of a collector since its start: answers by kind, commits by their seconds, and the last one that
-    held.
+    """The counters of a collector since its start: answers by status, durations of commits, and the last durable one.
 
-    probe : makes a durable write and gives the round's state, or raises `Unavailable`.
+    probe : makes a durable write and returns the round's state, or raises `Unavailable`.
     """
 
     def __init__(self, probe: Callable[[], Awaitable[RoundState]], clock: Callable[[], float] = time.monotonic) -> None:
         self._probe, self._clock = probe, clock
         self._answers: Counter[int] = Counter()
         self._seconds, self._commits = 0.0, [0] * (len(COMMIT_SECONDS_BUCKETS) + 1)
-        self._asked: asyncio.Task[RoundState] | None = None
-        self._held, self._tried, self._closed = -math.inf, -math.inf, False
+        self._probe_task: asyncio.Task[RoundState] | None = None
+        self._last_success, self._last_probe, self._closed = -math.inf, -math.inf, False
 
-    def answered(self, status: int) -> None:
+    def count_answer(self, status: int) -> None:
         """Count the answer to a submission."""
         self._answers[status] += 1
 
-    def committed(self, seconds: float) -> None:
+    def count_commit(self, seconds: float) -> None:
         """Count a commit that was durable after so many seconds."""
         self._seconds += seconds
         self._commits[bisect_left(COMMIT_SECONDS_BUCKETS, seconds)] += 1
-        self._held = self._clock()
+        self._last_success = self._clock()
 
-    def failed(self) -> None:
-        """A write failed: the earlier state shows nothing."""
-        self._held = -math.inf
+    def record_failure(self) -> None:
+        """Record that a write failed, so that earlier successes prove nothing."""
+        self._last_success = -math.inf
 
     async def ready(self) -> bool | None:
-        """True if the round is closed, if a durable write succeeded lately; None if none did. Asked once a second."""
+        """Return whether the round is closed, if a durable write succeeded lately; None if none did.
+
+        It makes at most one write per second.
+        """
         now = self._clock()
-        if now - self._held >= MAX_WRITE_AGE_SECONDS or self._tried == -math.inf:
-            if self._asked is None or (self._asked.done() and now - self._tried >= 1):
-                self._asked, self._tried = asyncio.ensure_future(self._probe()), now
+        if now - self._last_success >= MAX_WRITE_AGE_SECONDS or self._last_probe == -math.inf:
+            if self._probe_task is None or (self._probe_task.done() and now - self._last_probe >= 1):
+                self._probe_task, self._last_probe = asyncio.ensure_future(self._probe()), now
             try:
-                self._closed = (await asyncio.shield(self._asked)).closed
+                self._closed = (await asyncio.shield(self._probe_task)).closed
             except Unavailable:
-                self.failed()
+                self.record_failure()
                 return None
-            self._held = max(self._held, self._tried)
+            self._last_success = max(self._last_success, self._last_probe)
         return self._closed
 
     def metrics(self, waiting: int, free: int | None) -> bytes:
-        """The numbers as Prometheus reads them. waiting : submissions that wait; free : bytes on the disk, if known."""
+        """Format the numbers for Prometheus.
+
+        waiting : the number of submissions that wait.
+
+        free : the free bytes on the disk, or None if unknown.
+        """
         from prometheus_client import CollectorRegistry, generate_latest
 
         registry = CollectorRegistry()
@@ -89,15 +96,15 @@ class Health:
         """The numbers by name. When the first of a kind was counted is not among them, as it is a time of day."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-        stored = self._answers[201] + self._answers[200]
+        accepted_count = self._answers[201] + self._answers[200]
         description = "Submissions stored, and identical retries."
-        yield CounterMetricFamily("ldpopt_submissions_accepted", description, stored)
+        yield CounterMetricFamily("ldpopt_submissions_accepted", description, accepted_count)
         description = "Submissions refused, by the status of the answer."
-        refused = CounterMetricFamily("ldpopt_submissions_refused", description, labels=["status"])
+        refused_family = CounterMetricFamily("ldpopt_submissions_refused", description, labels=["status"])
         for status, count in sorted(self._answers.items()):
             if status >= 300:
-                refused.add_metric([str(status)], count)
-        yield refused
+                refused_family.add_metric([str(status)], count)
+        yield refused_family
         yield GaugeMetricFamily("ldpopt_submissions_waiting", "Submissions that wait for the next commit.", waiting)
         cumulative = zip((*map(repr, COMMIT_SECONDS_BUCKETS), "+Inf"), accumulate(self._commits), strict=True)
         description = "Seconds until a commit was durable."
@@ -120,36 +127,38 @@ class _Families:
 def checks(
     plan: Plan, db: str, kit: Path | None, token: Path | None, host: str, port: int
 ) -> Iterator[tuple[bool, str]]:
-    """The requirements of a collector before it goes live, each tried: whether it holds, and what was found.
+    """Test the requirements of a collector before it goes live.
 
-    The database is made if it is missing, and a durable write is committed to it, as a submission would be.
+    Yields, for each, True if it holds, and a sentence about it.
+
+    The database is created if it is missing, and a durable write is committed to it, as a submission would be.
     """
 
-    def kit_files() -> str:
+    def check_kit() -> str:
         return f"kit {kit}, {len(static_files(kit, plan.checksum))} paths of this plan" if kit is not None else "no kit"
 
-    def stored() -> str:
+    def check_database() -> str:
         with database(db, plan, create=True) as store:
             start = time.monotonic()
             state, free = store.probe(), store.free()
-            finding = f"{shown(db)}, a durable write in {time.monotonic() - start:.3f} s"
+            finding = f"{display_name(db)}, a durable write in {time.monotonic() - start:.3f} s"
             if free is not None and free < MIN_FREE_BYTES:
-                raise invalid("disk", f"{MIN_FREE_BYTES >> 20} MB free", Phrase(f"{free >> 20} MB"), shown(db))
+                raise invalid("disk", f"{MIN_FREE_BYTES >> 20} MB free", Phrase(f"{free >> 20} MB"), display_name(db))
             if state.closed:
-                raise invalid("round", "one that is open", Phrase("a closed one"), shown(db))
+                raise invalid("round", "one that is open", Phrase("a closed one"), display_name(db))
             return finding if free is None else f"{finding}, {free / 1e9:.3g} GB free"
 
-    def secret() -> str:
+    def check_token() -> str:
         if token is None:
             return "no token, so nobody may ask for counts or metrics"
-        return f"token in {token}, of {len(token_of(token))} signs"
+        return f"token in {token}, of {len(read_token(token))} signs"
 
-    def place() -> str:
-        with listening(host, port) as listener:
-            return f"{address(host, listener)}, {'this machine alone' if loopback(host) else 'WITHOUT TLS'}"
+    def check_address() -> str:
+        with listen(host, port) as listener:
+            return f"{address(host, listener)}, {'this machine alone' if is_loopback(host) else 'WITHOUT TLS'}"
 
     yield True, f"plan {plan.name!r}, round {plan.round}, {len(plan.answers)} questions"
-    for check in (kit_files, stored, secret, place):
+    for check in (check_kit, check_database, check_token, check_address):
         try:
             yield True, check()
         except (LdpoptError, OSError) as error:

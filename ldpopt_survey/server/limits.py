@@ -1,8 +1,8 @@
-"""Limits on what a connection may send before there is a request (bytes and seconds of headers), and on requests.
+"""Limits on the bytes and seconds of a connection before its request, and on the rate and origin of requests.
 
-Requests have a rate, and those of browsers an origin: the site of the page that sends them.
+The origin is the site of the page that sends the request, as its browser states.
 
-Bodies have limits of their own (`ldpopt_survey.server.web.body`).
+Bodies have limits of their own (`ldpopt_survey.server.web.read_body`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TOO_LONG = (
 
 
 def limited_protocol() -> type[Any]:
-    """Return the protocol with which uvicorn reads requests within these limits."""
+    """Return the class that reads requests for uvicorn within these limits."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     base: Any = AutoHTTPProtocol
@@ -36,37 +36,37 @@ def limited_protocol() -> type[Any]:
     class Limited(base):  # type: ignore[misc]
         """Counts bytes and seconds while no request is being answered."""
 
-        _heard = 0
-        _late: asyncio.TimerHandle | None = None
+        _byte_count = 0
+        _timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._late = self.loop.call_later(HEADER_SECONDS, self._too_late)
+            self._timer = self.loop.call_later(HEADER_SECONDS, self._close_if_idle)
 
         def connection_lost(self, exc: Exception | None) -> None:
-            if self._late is not None:
-                self._late.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
-            if self._idle() and self._late is None:
-                self._late = self.loop.call_later(HEADER_SECONDS, self._too_late)
+            if self._idle() and self._timer is None:
+                self._timer = self.loop.call_later(HEADER_SECONDS, self._close_if_idle)
             super().data_received(data)
             if not self._idle():
-                self._heard = 0
-                if self._late is not None:
-                    self._late.cancel()
-                    self._late = None
+                self._byte_count = 0
+                if self._timer is not None:
+                    self._timer.cancel()
+                    self._timer = None
                 return
-            self._heard += len(data)
-            if self._heard > HEADER_BYTES and not self.transport.is_closing():
+            self._byte_count += len(data)
+            if self._byte_count > HEADER_BYTES and not self.transport.is_closing():
                 self.transport.write(_TOO_LONG)
                 self.transport.close()
 
         def _idle(self) -> bool:
             return self.cycle is None or self.cycle.response_complete
 
-        def _too_late(self) -> None:
+        def _close_if_idle(self) -> None:
             if self._idle() and not self.transport.is_closing():
                 self.transport.close()
 
@@ -78,44 +78,47 @@ _ORIGIN = re.compile(r"(?:https://(?P<host>[a-z0-9.-]+|\[[0-9a-f:]+\])(?P<port>:
 
 
 def origin_of(text: object) -> str:
-    """The origin of a site as its pages' requests name it; `InvalidInput` for any other text.
+    """Normalize the origin of a site as in its requests; raise `InvalidInput` for other text.
 
     >>> origin_of("https://Survey.example:443")
     'https://survey.example'
     """
-    small = text.lower() if isinstance(text, str) else ""
-    if _ORIGIN.fullmatch(small) is None:
+    lowercase = text.lower() if isinstance(text, str) else ""
+    if _ORIGIN.fullmatch(lowercase) is None:
         expected = "https://HOST or https://HOST:PORT without a path or a slash (http only for localhost)"
         raise invalid("origin", expected, text if isinstance(text, str) else Phrase(type(text).__name__))
-    return small.removesuffix(":443") if small.startswith("https") else small.removesuffix(":80")
+    return lowercase.removesuffix(":443") if lowercase.startswith("https") else lowercase.removesuffix(":80")
 
 
 def rate_of(value: object) -> float:
-    """A number of requests a second; `InvalidInput` unless it is finite and at least 1."""
+    """Check a number of requests per second: finite and at least 1, else `InvalidInput`."""
     return number(value, "rate", "a finite number of at least 1", 1.0)
 
 
 def is_foreign(headers: Iterable[tuple[bytes, bytes]], origins: frozenset[str]) -> bool:
-    """Return True if a page of another site sends the request, as its browser says.
+    """Return True if a page of another site sends the request, as its browser states.
 
-    headers : of the request. origins : the other sites that may send.
+    headers : those of the request.
 
-    A browser that is asked by a page of the collector's own says so (``sec-fetch-site``), or else names the host that
-    it asks. A program that is no browser names no origin, and may send.
+    origins : the other sites that may send.
+
+    For a page of the collector itself, a browser states this (``sec-fetch-site``), or else names the host of the
+    request.
+    Programs other than browsers name no origin, and may send.
     """
-    sent: dict[bytes, list[str]] = {}
+    values_by_name: dict[bytes, list[str]] = {}
     for name, value in headers:
-        sent.setdefault(name.lower(), []).append(value.decode("latin-1").lower())
-    sites, named = sent.get(b"sec-fetch-site", []), sent.get(b"origin", [])
-    if not named:
+        values_by_name.setdefault(name.lower(), []).append(value.decode("latin-1").lower())
+    sites, named_origins = values_by_name.get(b"sec-fetch-site", []), values_by_name.get(b"origin", [])
+    if not named_origins:
         return any(site not in ("same-origin", "none") for site in sites)
-    if len(named) > 1 or len(sites) > 1:
+    if len(named_origins) > 1 or len(sites) > 1:
         return True
-    if named[0] in origins:
+    if named_origins[0] in origins:
         return False
     if sites:
         return sites != ["same-origin"]
-    return named[0].partition("://")[2] not in sent.get(b"host", [])
+    return named_origins[0].partition("://")[2] not in values_by_name.get(b"host", [])
 
 
 class Bucket:
@@ -123,13 +126,13 @@ class Bucket:
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate_of(rate), clock
-        self._tokens, self._then = 2 * rate, clock()
+        self._tokens, self._last_time = 2 * rate, clock()
 
     def take(self) -> bool:
         """Return True if one more request is let through."""
         now = self._clock()
-        self._tokens = min(2 * self._rate, self._tokens + (now - self._then) * self._rate)
-        self._then = now
+        self._tokens = min(2 * self._rate, self._tokens + (now - self._last_time) * self._rate)
+        self._last_time = now
         if not self._tokens >= 1:
             return False
         self._tokens -= 1

@@ -1,4 +1,4 @@
-"""A round in PostgreSQL, to which several collectors, also on several machines, write at once.
+"""A round in PostgreSQL, which several collectors, also on several machines, can write to at once.
 
 Erased data is gone from tables, indexes and the planner's statistics. The log of writes keeps it for a time.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from ldpopt.errors import LdpoptError, Phrase, invalid
+from ldpopt.errors import InvalidInput, LdpoptError
 from ldpopt.extras import need
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.server.store import Store, Unavailable, no_round
@@ -34,8 +34,8 @@ CREATE TABLE IF NOT EXISTS ldpopt.{} (
 """
 _ROWS = {"invitations": "hash", "spent": "mark", "reports": "id", "recent_spent": "mark", "recent_reports": "id"}
 """The tables with rows of a round, and what their rows are ordered by."""
-_NEVER_ANALYSED = "no statistics were kept of these tables"  # the comment on one that was made so, or cleared
-_ANALYSED = "SELECT 1 FROM pg_stats WHERE schemaname = 'ldpopt' AND tablename = ? AND attname = ?"
+_NEVER_ANALYZED = "no statistics were kept of these tables"  # the comment on one that was made so, or cleared
+_HAS_STATISTICS = "SELECT 1 FROM pg_stats WHERE schemaname = 'ldpopt' AND tablename = ? AND attname = ?"
 _STATISTICS_FILE = "SELECT pg_relation_filenode('pg_catalog.pg_statistic')"
 _NOT_ALLOWED = (
     "the round takes no more reports, but is not closed: PostgreSQL's statistics may keep hashes of invitations, which "
@@ -88,11 +88,11 @@ class PostgresqlStore(Store):
         if create:
             with db.transaction():  # if two collectors start at once, the second waits here
                 db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-                (new,) = db.execute("SELECT to_regclass('rounds') IS NULL").fetchone()
+                (is_new,) = db.execute("SELECT to_regclass('rounds') IS NULL").fetchone()
                 db.execute(_POSTGRESQL_TABLES)
                 self._make_tables(db)
-                if new:
-                    db.execute(f"COMMENT ON TABLE spent IS '{_NEVER_ANALYSED}'")
+                if is_new:
+                    db.execute(f"COMMENT ON TABLE spent IS '{_NEVER_ANALYZED}'")
                 self._add_round(db, plan)
         if not db.execute("SELECT to_regclass('ldpopt.rounds') IS NOT NULL").fetchone()[0]:
             raise no_round(plan)
@@ -106,15 +106,15 @@ class PostgresqlStore(Store):
             db.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS 0")
 
     def _touch(self, db: Any) -> None:
-        """A record in the log of writes, with which the commit is flushed; it leaves no dead row."""
+        """Log a message, which the commit flushes to the disk; it leaves no dead row."""
         db.execute("SELECT pg_logical_emit_message(true, 'ldpopt', '')")
 
-    def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
+    def _select_where_in(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
         return self._run(db, f"{statement} = ANY(?)", list(values)) if values else []
 
     @contextmanager
-    def _transaction(self, alone: bool = True) -> Iterator[Any]:
-        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+    def _transaction(self, exclusive: bool = True) -> Iterator[Any]:
+        lock = "pg_advisory_xact_lock" if exclusive else "pg_advisory_xact_lock_shared"
         with self._connected() as db, db.transaction():
             db.execute(f"SELECT {lock}(%s, %s)", (_LOCK, self._number))
             yield db
@@ -129,19 +129,22 @@ class PostgresqlStore(Store):
         """Rows are stored, and so locked, in the order of the ids: two collectors never wait for each other."""
         if not new:
             return set()
-        ordered = sorted(new, key=lambda submission: submission.id)
+        sorted_submissions = sorted(new, key=lambda submission: submission.id)
         insert = (
             f"INSERT INTO {table} (round, id, day, codes) "
             "SELECT ?, new.id, ?::date, new.codes FROM unnest(?::bytea[], ?::bytea[]) AS new (id, codes) "
             "ON CONFLICT DO NOTHING RETURNING id"
         )
-        ids, codes = [submission.id for submission in ordered], [submission.codes for submission in ordered]
+        ids, codes = (
+            [submission.id for submission in sorted_submissions],
+            [submission.codes for submission in sorted_submissions],
+        )
         return {id for (id,) in self._run(db, insert, self._number, day, ids, codes)}
 
     def _sweep(self, db: Any) -> bool:
         """The files of the tables are exchanged, unless somebody reads them now. An older snapshot finds all rows."""
         self._hide_reads(db)
-        return all([_written_anew(db, table, ", SKIP_LOCKED") for table in ("recent_spent", "recent_reports")])
+        return all([_rewrite_table(db, table, ", SKIP_LOCKED") for table in ("recent_spent", "recent_reports")])
 
     def _hide_reads(self, db: Any) -> None:
         """The first reader of a row notes in it that its transaction was committed: here that is noted in all."""
@@ -160,17 +163,17 @@ class PostgresqlStore(Store):
                 return False
             self._mix(db)
             self._delete_invitations(db)
-            before = {*self._run(db, _FILES)}
+            old_files = {*self._run(db, _FILES)}
             for table, key in _ROWS.items():
                 db.execute(f"CREATE TEMP TABLE again AS SELECT * FROM {table}")
                 db.execute(f"TRUNCATE {table}")
                 db.execute(f"INSERT INTO {table} SELECT * FROM again ORDER BY round, {key}")
-                if self._run(db, _ANALYSED, table, key):
+                if self._run(db, _HAS_STATISTICS, table, key):
                     db.execute("COMMENT ON TABLE spent IS NULL")
                 db.execute(f"ALTER TABLE {table} ALTER COLUMN {key} SET STATISTICS 0, ALTER {key} TYPE bytea")
                 db.execute("DROP TABLE again")
-            exchanged = before.isdisjoint(self._run(db, _FILES))
-        return exchanged and self._erase_statistics()
+            has_new_files = old_files.isdisjoint(self._run(db, _FILES))
+        return has_new_files and self._erase_statistics()
 
     def _erase_statistics(self) -> bool:
         """Write the planner's statistics anew, if they may have held erased data.
@@ -180,21 +183,21 @@ class PostgresqlStore(Store):
         import psycopg
 
         with self._connected() as db:
-            if self._run(db, "SELECT obj_description('spent'::regclass)") == [(_NEVER_ANALYSED,)]:
+            if self._run(db, "SELECT obj_description('spent'::regclass)") == [(_NEVER_ANALYZED,)]:
                 return True
-            before = self._run(db, _STATISTICS_FILE)
+            old_file = self._run(db, _STATISTICS_FILE)
             db.execute(f"SET lock_timeout = '{_LOCK_WAIT}s'")
             try:
-                clean = _written_anew(db, "pg_catalog.pg_statistic")
+                is_clean = _rewrite_table(db, "pg_catalog.pg_statistic")
             except psycopg.errors.LockNotAvailable:
                 return False
             finally:
                 db.execute("RESET lock_timeout")
-            if self._run(db, _STATISTICS_FILE) == before:
+            if self._run(db, _STATISTICS_FILE) == old_file:
                 raise Unavailable(_NOT_ALLOWED)
-            if not clean:
+            if not is_clean:
                 return False
-            db.execute(f"COMMENT ON TABLE spent IS '{_NEVER_ANALYSED}'")
+            db.execute(f"COMMENT ON TABLE spent IS '{_NEVER_ANALYZED}'")
         return True
 
     @contextmanager
@@ -207,21 +210,21 @@ class PostgresqlStore(Store):
         except psycopg.ProgrammingError as error:
             if error.sqlstate is not None:
                 raise Unavailable(f"PostgreSQL: {type(error).__name__}") from None
-            raise invalid("database", "an address such as postgresql://user@host/name", Phrase("another")) from None
+            raise InvalidInput("database: the address must have the form postgresql://user@host/name") from None
         except psycopg.Error as error:
             raise Unavailable(f"PostgreSQL: {type(error).__name__}") from None
 
 
-def _written_anew(db: Any, table: str, options: str = "") -> bool:
-    """Write a table to a new file; whether no version of a row is left there for older snapshots."""
+def _rewrite_table(db: Any, table: str, options: str = "") -> bool:
+    """Write a table to a new file. Return True if no version of a row is left there for older snapshots."""
     details: list[str] = []
 
-    def heard(said: Any) -> None:  # its fields are gone afterwards
-        details.append(said.message_detail or "")
+    def add_detail(notice: Any) -> None:  # its fields are gone afterwards
+        details.append(notice.message_detail or "")
 
-    db.add_notice_handler(heard)
+    db.add_notice_handler(add_detail)
     try:
         db.execute(f"VACUUM (FULL, VERBOSE{options}) {table}")
     finally:
-        db.remove_notice_handler(heard)
+        db.remove_notice_handler(add_detail)
     return re.findall("[0-9]+", "".join(details))[:1] == ["0"]  # "0 dead row versions cannot be removed yet."

@@ -1,6 +1,6 @@
-"""Confidence sequences of a running survey -> how near each question is to the width that is wanted, as a small page.
+"""Compare the confidence sequences of a running survey with the target widths of its questions, as a small HTML page.
 
-Sequences hold at all looks together, so a survey may be stopped for what this page says.
+The sequences are time-uniform, so a survey may be stopped because of this page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ldpopt_survey.plan.reported_precision import target_of
 
 @dataclass(frozen=True)
 class Progress(Result):
-    """The half-width of the widest sequence of a question, and the width that it may be; of a mean without `unit`.
+    """The half-width of the widest sequence of a question, and its target half-width; for a mean without `unit`.
 
     >>> Progress("vote", 900, 0.06, 0.05).reached
     False
@@ -49,28 +49,30 @@ class Progress(Result):
 
 
 def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: float = 0.95) -> list[Progress]:
-    """The progress of every question by its anytime estimate, None without reports; `InvalidInput` for other estimates.
+    """Return the progress of every question by its anytime estimate, None without reports.
 
-    The half-width wanted is the plan's, and 0.05 where it says none.
+    The target half-width is the plan's, and 0.05 if the plan has none. Raises `InvalidInput` for other estimates.
     """
-    steps = []
-    for name, now in estimates.items():
-        if now is not None and now.bets is None:
+    progress = []
+    for name, current in estimates.items():
+        if current is not None and current.bets is None:
             raise invalid(f"estimate of {name!r}", "an anytime one", "another")
-        wanted, part = target_of(plan, name) or HALF_WIDTH, plan.part(name)
+        target, part = target_of(plan, name) or HALF_WIDTH, plan.part(name)
         low, high = (0.0, 1.0) if part.measure == "shares" else np.array(part.measured, dtype=np.float64)
-        ends = (low, high) if now is None else attrgetter("lower", "upper")(now.intervals(Binomial(level)))
+        ends = (low, high) if current is None else attrgetter("lower", "upper")(current.intervals(Binomial(level)))
         width = float(np.ptp(np.clip(ends, low, high), axis=0).max()) / 2
-        steps.append(Progress(name, 0 if now is None else now.n, width, wanted, *[""][: part.measure == "mean"]))
-    return steps
+        progress.append(
+            Progress(name, 0 if current is None else current.n, width, target, *[""][: part.measure == "mean"])
+        )
+    return progress
 
 
 def in_words(progress: Sequence[Progress]) -> str:
     """Return a sentence that states whether the survey may be stopped."""
-    lacking = sum(not question.reached for question in progress)
-    if not lacking:
-        return "Every width that is wanted is reached: the survey may be stopped."
-    return f"Collect on: {lacking} of {len(progress)} questions have not reached the width that is wanted."
+    unreached_count = sum(not question.reached for question in progress)
+    if not unreached_count:
+        return "Every target width is reached: the survey may be stopped."
+    return f"Collect on: {unreached_count} of {len(progress)} questions have not reached their target width."
 
 
 def page(title: str, progress: Sequence[Progress]) -> bytes:
@@ -81,6 +83,6 @@ def page(title: str, progress: Sequence[Progress]) -> bytes:
         for question in progress
     )
     body = f'<p role="status"><strong>{html.escape(in_words(progress))}</strong></p><ul>{rows}</ul>'
-    body += "<p>95 % confidence sequences, as of a simple sample: they hold at all looks together.</p>"
+    body += "<p>95 % confidence sequences, for a simple random sample. They stay valid under repeated looks.</p>"
     head = f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
     return f"{head}<meta name=viewport content='width=device-width'><h1>{html.escape(title)}</h1>{body}".encode()

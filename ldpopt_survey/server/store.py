@@ -21,9 +21,9 @@ Rows = list[tuple[bytes, str, bytes]]
 
 
 MIN_MIXED_SUBMISSIONS = 50
-"""So many submissions with invitations wait at least, before they join the lasting tables together."""
+"""The fewest submissions with invitations that move to the permanent tables together."""
 SETTLE_INTERVAL_SECONDS = 1.0
-"""Seconds at least between two times that those that wait are looked at; under load more are mixed at a time."""
+"""The fewest seconds between two checks of the waiting submissions; under load more are mixed at a time."""
 
 
 class Unavailable(LdpoptError, RuntimeError):
@@ -33,16 +33,19 @@ class Unavailable(LdpoptError, RuntimeError):
 class Store(ABC):
     """One round in a database: the part that is the same in every dialect of SQL. Parameters are written ``?``.
 
-    Invitations live apart from reports: the rows of those drawn are never changed, and the data written with a report
-    is a mark that shows none of them. A report and the mark that came with it are stored by one commit, as a crash must
-    not leave one alone; so that the number of the transaction, or their places, do not join them for long, both first
-    go to tables of recent ones, and from there, with at least
-    `MIN_MIXED_SUBMISSIONS` - 1 others, by one transaction and in the order
-    of random numbers, to the lasting tables. Then the tables of recent ones are written anew.
+    Invitations are kept separately from reports: the row of a drawn invitation never changes. The data stored with a
+    report
+    is a mark, which does not show the invitation. One commit stores a report and its mark, since a crash must not leave
+    one
+    alone. The number of the transaction, or the positions of the rows, could still link the two. So both first go to
+    tables
+    of recent rows. At least `MIN_MIXED_SUBMISSIONS` of them then move to the permanent tables, in one transaction and
+    in the
+    order of random numbers. Afterwards the tables of recent rows are rewritten.
 
-    Only one thread at a time may call `write`, `settle`, `state`, `probe`, `others`, `invite`, `close_round` and
+    Only one thread at a time may call `write`, `settle`, `state`, `probe`, `other_rounds`, `invite`, `close_round` and
     `close`; `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer
-    or has no room. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
+    or is full. Then nothing of the call is stored or, if only the answer to a commit was lost, all of it.
     """
 
     _db: Any = None
@@ -55,9 +58,9 @@ class Store(ABC):
     _bytes: ClassVar[str]
     """The type of a column of bytes."""
     _table_end: ClassVar[str] = ""
-    """What stands after the columns of a table."""
-    _looked, _swept = -SETTLE_INTERVAL_SECONDS, False
-    """When it was looked how many wait; whether nothing old may be left in the tables of recent ones."""
+    """The text after the columns of a table."""
+    _last_settle, _is_swept = -SETTLE_INTERVAL_SECONDS, False
+    """The time of the last `settle`; True if nothing old may be left in the tables of recent rows."""
 
     @abstractmethod
     def _connect(self) -> Any:
@@ -72,14 +75,14 @@ class Store(ABC):
         """Errors of the database are replaced by `Unavailable` or `InvalidInput`, without values."""
 
     @abstractmethod
-    def _among(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
-        """Execute a statement that ends in the name of a column, for the rows in which it is one of the values."""
+    def _select_where_in(self, db: Any, statement: str, values: Sequence[bytes]) -> list[Any]:
+        """Execute a statement that ends in the name of a column, for the rows with one of the values in this column."""
 
     @abstractmethod
-    def _transaction(self, alone: bool = True) -> AbstractContextManager[Any]:
-        """The writer's connection for a block of which all or nothing is committed, durably.
+    def _transaction(self, exclusive: bool = True) -> AbstractContextManager[Any]:
+        """Open the writer's connection for a block. All of it is committed, durably, or nothing.
 
-        alone : whether no other transaction of the round may run beside it.
+        exclusive : True if no other transaction of the round may run at the same time.
         """
 
     @abstractmethod
@@ -92,15 +95,18 @@ class Store(ABC):
 
     @abstractmethod
     def _erase(self) -> bool:
-        """Delete the round's invitations, marks and order of arrival; whether nothing of them can be read any more."""
+        """Delete the round's invitations, marks and order of arrival.
+
+        Returns True if nothing of them can be read any more.
+        """
 
     @abstractmethod
     def _sweep(self, db: Any) -> bool:
-        """Write the tables of recent reports and marks anew; whether nothing of what left them can be read there."""
+        """Rewrite the tables of recent reports and marks. Return True if no row that left them can be read there."""
 
     @abstractmethod
     def _hide_reads(self, db: Any) -> None:
-        """Leave nothing in the lasting tables by which rows that were looked up differ from others."""
+        """Make the rows that were looked up in the permanent tables indistinguishable from others."""
 
     def _begin(self, plan: Plan, create: bool) -> None:
         try:
@@ -131,52 +137,60 @@ class Store(ABC):
             self._db.close()
 
     def write(self, batch: Sequence[Submission], day: str) -> list[Outcome]:
-        """Decide about a batch and store its new submissions. It returns after the commit is durable.
+        """Resolve a batch and store its new submissions; return after the commit is durable.
 
-        If two batches at the same time bring the same id, the second waits for the first and finds what it stored.
+        If two batches at the same time have the same id, the second waits for the first and finds its row.
         """
-        hashes = [sent.invitation for sent in batch if sent.invitation is not None]
-        with self._transaction(alone=bool(hashes)) as db:
+        hashes = [submission.invitation for submission in batch if submission.invitation is not None]
+        with self._transaction(exclusive=bool(hashes)) as db:
             state = self._state(db)
-            marks = [(drawn_mark(sent), spent_mark(sent)) for sent in hashes]
+            marks = [(drawn_mark(invitation), spent_mark(invitation)) for invitation in hashes]
             drawn_marks = self._marks(db, "invitations", "hash", [mark for mark, _ in marks])
-            spent = self._marks(db, self._all("spent"), "mark", [mark for _, mark in marks])
-            free = [sent for sent, (a, b) in zip(hashes, marks, strict=True) if a in drawn_marks and b not in spent]
-            stored = self._stored(db, sorted({sent.id for sent in batch}))
-            decision = decide(batch, stored, free, state)
-            recent = "recent_" if decision.used else ""
-            inserted = self._insert(db, f"{recent}reports", decision.new, day)
-            if len(inserted) < len(decision.new):  # another collector has stored some of them
-                stored |= self._stored(db, [sent.id for sent in decision.new if sent.id not in inserted])
-                decision = decide(batch, stored, free, state)
-            self._add(db, f"{recent}spent", "mark", map(spent_mark, decision.used))
-        if hashes and time.monotonic() - self._looked >= SETTLE_INTERVAL_SECONDS:
+            spent_marks = self._marks(db, self._all("spent"), "mark", [mark for _, mark in marks])
+            usable_invitations = [
+                invitation
+                for invitation, (own_drawn_mark, own_spent_mark) in zip(hashes, marks, strict=True)
+                if own_drawn_mark in drawn_marks and own_spent_mark not in spent_marks
+            ]
+            stored_codes = self._codes_by_id(db, sorted({submission.id for submission in batch}))
+            decision = decide(batch, stored_codes, usable_invitations, state)
+            prefix = "recent_" if decision.used else ""
+            inserted_ids = self._insert(db, f"{prefix}reports", decision.new, day)
+            if len(inserted_ids) < len(decision.new):  # another collector has stored some of them
+                missing_ids = [submission.id for submission in decision.new if submission.id not in inserted_ids]
+                stored_codes |= self._codes_by_id(db, missing_ids)
+                decision = decide(batch, stored_codes, usable_invitations, state)
+            self._add(db, f"{prefix}spent", "mark", map(spent_mark, decision.used))
+        if hashes and time.monotonic() - self._last_settle >= SETTLE_INTERVAL_SECONDS:
             with suppress(Unavailable):  # waiting rows are mixed later; the batch is stored
                 self.settle()
         return decision.outcomes
 
     def settle(self) -> bool:
-        """Mix what waits, if it is enough, and leave nothing of it where it was; whether that is done."""
-        self._looked = time.monotonic()
+        """Move waiting submissions to the permanent tables in random order, if enough wait.
+
+        Returns True if the tables of recent rows hold nothing old.
+        """
+        self._last_settle = time.monotonic()
         with self._transaction() as db:
-            enough = (
+            is_enough = (
                 self._run(db, "SELECT count(*) FROM recent_spent WHERE round = ?", self._number)[0][0]
                 >= MIN_MIXED_SUBMISSIONS
             )
-            if enough:
+            if is_enough:
                 self._mix(db)
-        if enough or not self._swept:
+        if is_enough or not self._is_swept:
             with self._connected() as db:
-                self._swept = False
-                self._swept = self._sweep(db)
-        return self._swept
+                self._is_swept = False
+                self._is_swept = self._sweep(db)
+        return self._is_swept
 
     def _mix(self, db: Any) -> None:
-        """All that waits joins the lasting tables, in the order of ids and of marks."""
+        """Move all waiting rows to the permanent tables, in the order of ids and of marks."""
         for table, columns, key in _RECENT:
-            waiting = f"FROM recent_{table} WHERE round = {self._number}"
-            self._run(db, f"INSERT INTO {table} ({columns}) SELECT {columns} {waiting} ORDER BY {key}")
-            self._run(db, f"DELETE {waiting}")
+            source = f"FROM recent_{table} WHERE round = {self._number}"
+            self._run(db, f"INSERT INTO {table} ({columns}) SELECT {columns} {source} ORDER BY {key}")
+            self._run(db, f"DELETE {source}")
 
     def _all(self, table: str) -> str:
         """The rows of a table with the recent ones, to stand after FROM."""
@@ -186,7 +200,7 @@ class Store(ABC):
     def _marks(self, db: Any, table: str, column: str, values: Sequence[bytes]) -> set[bytes]:
         """Those of the values that the round has in the table."""
         statement = f"SELECT {column} FROM {table} WHERE round = {self._number} AND {column}"
-        return {bytes(value) for (value,) in self._among(db, statement, values)}
+        return {bytes(value) for (value,) in self._select_where_in(db, statement, values)}
 
     def _add(self, db: Any, table: str, column: str, values: Iterable[bytes]) -> None:
         """Add values to a round's rows of a table, in their own order and not in that of arrival."""
@@ -200,9 +214,9 @@ class Store(ABC):
             columns = f"round integer NOT NULL, {column} {self._bytes} NOT NULL, PRIMARY KEY (round, {column})"
             self._run(db, f"CREATE TABLE IF NOT EXISTS {table} ({columns}){self._table_end}")
 
-    def _stored(self, db: Any, ids: Sequence[bytes]) -> dict[bytes, bytes]:
+    def _codes_by_id(self, db: Any, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         query = f"SELECT id, codes FROM {self._all('reports')} WHERE round = {self._number} AND id"
-        return dict(self._among(db, query, ids))
+        return dict(self._select_where_in(db, query, ids))
 
     def _state(self, db: Any) -> RoundState:
         ((closed, invited),) = self._run(db, "SELECT closed, invited FROM rounds WHERE number = ?", self._number)
@@ -218,8 +232,8 @@ class Store(ABC):
         """Write a row that changes nothing, but must reach the disk with the commit."""
 
     def probe(self) -> RoundState:
-        """The round's state, after a write that changes nothing was committed, durably, as a submission would be."""
-        with self._transaction(alone=False) as db:
+        """Return the round's state after a durable write that changes nothing."""
+        with self._transaction(exclusive=False) as db:
             self._touch(db)
             return self._state(db)
 
@@ -227,7 +241,7 @@ class Store(ABC):
         """Return the free bytes on the disk of the database, if known."""
         return None
 
-    def others(self) -> dict[str, int]:
+    def other_rounds(self) -> dict[str, int]:
         """Return the numbers of other plans' rounds in the database, by the plans' checksums."""
         with self._connected() as db:
             return dict(self._run(db, "SELECT plan, number FROM rounds WHERE number <> ?", self._number))
@@ -238,8 +252,8 @@ class Store(ABC):
             by_day = f"SELECT {_DAY}, count(*) FROM {self._all('reports')} WHERE round = ? GROUP BY day ORDER BY day"
             days = dict(self._run(db, by_day, self._number))
             numbers = f"SELECT closed, drawn, used + {self._used} FROM rounds WHERE number = ?"
-            ((closed, drawn, used),) = self._run(db, numbers, self._number)
-            return Summary(bool(closed), days, drawn, used)
+            ((closed, drawn_count, used_count),) = self._run(db, numbers, self._number)
+            return Summary(bool(closed), days, drawn_count, used_count)
 
     def invite(self, hashes: Sequence[bytes]) -> None:
         """Add the invitations that are not there yet, all or none. From then on every submission needs one.
@@ -259,9 +273,9 @@ class Store(ABC):
             self._hide_reads(db)
 
     def close_round(self) -> None:
-        """Accept no more submissions; keep only the number of invitations, and no order of arrival in the rows.
+        """Close the round; keep only the number of invitations, and no order of arrival.
 
-        Raises `Unavailable` while another program reads the database, so that what is erased could still be read.
+        Raises `Unavailable` while another program reads the database, since it could still read the erased data.
         """
         with self._transaction() as db:
             self._run(db, "UPDATE rounds SET closed = true WHERE number = ?", self._number)
@@ -280,13 +294,13 @@ class Store(ABC):
         for table in ("invitations", "spent"):
             self._run(db, f"DELETE FROM {table} WHERE round = ?", self._number)
 
-    def rows(self, at_once: int) -> Iterator[Rows]:
-        """Read the round's reports at one moment, by id, at most `at_once` at a time."""
+    def rows(self, max_rows: int) -> Iterator[Rows]:
+        """Read the round's reports at one moment, by id, at most `max_rows` at a time."""
         select = f"SELECT id, {_DAY}, codes FROM {self._all('reports')} WHERE round = {self._number} ORDER BY id"
         with self._snapshot() as db, closing(db.cursor(**self._many_rows)) as cursor:
             cursor.execute(select)
-            while fetched := cursor.fetchmany(at_once):
-                yield fetched
+            while batch := cursor.fetchmany(max_rows):
+                yield batch
 
     def _add_round(self, db: Any, plan: Plan) -> None:
         statement = "INSERT INTO rounds (plan, survey, round) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
@@ -301,9 +315,9 @@ class Store(ABC):
 
 _DAY = "CAST(day AS text)"
 _RECENT = (("reports", "round, id, day, codes", "id"), ("spent", "round, mark", "mark"))
-"""The tables that have one of recent rows beside them, with their columns, and what their rows are ordered by."""
+"""The tables with a table of recent rows, with their columns and the column that orders their rows."""
 
 
 def no_round(plan: Plan) -> InvalidInput:
     """Return the error for a database that holds no round of `plan`."""
-    return invalid("database", f"reports of the plan {plan.name!r}, round {plan.round}", Phrase("none"))
+    return InvalidInput(f"database: there are no reports of the plan {plan.name!r}, round {plan.round}")

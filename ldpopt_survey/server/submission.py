@@ -28,7 +28,7 @@ CODE = np.dtype("<u4")
 _ID = re.compile(r"[0-9a-f]{32}")
 _INVITATION = re.compile(r"[A-Za-z0-9_-]{1,128}")
 INVITATION_CHARACTERS = 22
-"""The characters of an invitation that are random; behind them stands, after a dash each, what the frame says."""
+"""The number of random characters of an invitation; the groups of the frame follow, each after a dash."""
 _FIELDS = {"schema", "version", "plan", "round", "id", "reports"}
 
 
@@ -44,10 +44,12 @@ class Refused(Exception):
 class Submission:
     """The stored part of a submission, and the hash of its invitation, which is stored separately.
 
-    id : 16 random bytes from the device. invitation : 32 bytes, or None.
-    codes : for each question the position of the report, a `CODE` (little-endian unsigned integer). If the plan has
-        booklets: the position of the booklet, that of its report, and those of the questions that everybody is asked.
-        Then those of the answers to public questions.
+    - `id` : 16 random bytes from the device.
+    - `invitation` : 32 bytes, or None.
+    - `codes` : for each question the position of the report, a `CODE` (little-endian unsigned integer). With booklets:
+      the position of the booklet, that of its report, and those of the questions that everybody is asked. The positions
+      of
+      the answers to public questions follow.
 
     >>> Submission(bytes(16), bytes([1, 0, 0, 0])).invitation is None
     True
@@ -65,20 +67,25 @@ def version_of(plan: Plan) -> int:
 
 
 class Reader:
-    """Submissions to one plan, from requests. others : the rounds of other plans, by checksum; they come too late."""
+    """Reads submissions to one plan from requests.
 
-    def __init__(self, plan: Plan, others: Mapping[str, int] | None = None) -> None:
-        self._plan, self._others = plan.checksum, dict(others or {})
+    other_rounds : the numbers of other plans' rounds, by checksum. Submissions to them come too late.
+    """
+
+    def __init__(self, plan: Plan, other_rounds: Mapping[str, int] | None = None) -> None:
+        self._plan, self._others = plan.checksum, dict(other_rounds or {})
         self._round = plan.round
         self._everyone = {question.name: _Codes(question) for question in plan.everyone}
         self._booklets = {question.name: (place, _Codes(question)) for place, question in enumerate(plan.booklets)}
         self._version, self._public = version_of(plan), plan.public
-        self._asked = {asked.name for asked in plan.public if not asked.invited}
-        self._fields = _FIELDS | ({BOOKLET} if self._booklets else set()) | ({PUBLIC} if self._asked else set())
+        self._asked_questions = {question.name for question in plan.public if not question.invited}
+        self._fields = (
+            _FIELDS | ({BOOKLET} if self._booklets else set()) | ({PUBLIC} if self._asked_questions else set())
+        )
         # In JSON a character takes at most twelve bytes (two escaped surrogates), and a number at most ten.
         self.limit = 2048 + sum(12 * len(name) + 24 * codes.length for name, codes in self._everyone.items())
         self.limit += max((24 * (len(name) + codes.length) for name, (_, codes) in self._booklets.items()), default=0)
-        self.limit += sum(12 * len(asked) + 24 for asked in self._asked)
+        self.limit += sum(12 * len(name) + 24 for name in self._asked_questions)
         """The most bytes that a submission may have."""
 
     def read(self, body: bytes) -> Submission:
@@ -115,16 +122,16 @@ class Reader:
         expected_names = {*self._everyone, booklet_name} if self._booklets else set(self._everyone)
         if not isinstance(reports, dict) or set(reports) != expected_names:
             raise Refused(422, "There is not exactly one report for each question that this respondent is asked.")
-        positions = [codes.of(reports[name]) for name, codes in self._everyone.items()]
+        positions = [codes.position_of(reports[name]) for name, codes in self._everyone.items()]
         if isinstance(booklet_name, str):
             booklet, codes = self._booklets[booklet_name]
-            positions = [booklet, codes.of(reports[booklet_name]), *positions]
+            positions = [booklet, codes.position_of(reports[booklet_name]), *positions]
         return np.array(positions + self._open(data), CODE).tobytes()
 
     def _open(self, data: dict[str, Any]) -> list[int]:
         """The positions of the answers to public questions, given or known from the invitation."""
         given_answers, answers = data.get(PUBLIC, {}), []
-        if not isinstance(given_answers, dict) or set(given_answers) != self._asked:
+        if not isinstance(given_answers, dict) or set(given_answers) != self._asked_questions:
             raise Refused(422, "There is not exactly one answer to each public question.")
         invitation = data.get("invitation")
         frame_answers = invitation[INVITATION_CHARACTERS:].split("-")[1:] if isinstance(invitation, str) else []
@@ -144,7 +151,7 @@ class Reader:
 
 
 def invitation_hash(plan: str, invitation: str) -> bytes:
-    """The stored hash of an invitation to the plan with this checksum: SHA-256, 32 bytes.
+    """Compute the stored hash (SHA-256, 32 bytes) of an invitation to the plan.
 
     An invitation has 128 random bits, so nobody can find it from its hash by trying.
     """
@@ -160,7 +167,7 @@ class _Codes:
         self._lists = {label: position for position, label in enumerate(outputs) if isinstance(label, tuple)}
         self.length = max([1, *map(len, self._lists)])
 
-    def of(self, value: Any) -> int:
+    def position_of(self, value: Any) -> int:
         if type(value) is int and 0 <= value < self._size:
             return value
         if isinstance(value, list) and all(type(entry) is int for entry in value) and tuple(value) in self._lists:

@@ -1,8 +1,7 @@
-"""The common parts of the collector and the studio as web servers: files from memory, request bodies, answers, the
-process.
+"""The common parts of the collector and the studio as web servers.
 
-A request's path is looked up in a table, never on the disk. uvicorn keeps no log of requests and ignores a proxy's
-headers.
+They serve files from memory, read request bodies, build answers and run the process. A request's path is looked up in a
+table, never on the disk. uvicorn keeps no log of requests and ignores a proxy's headers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.extras import need
 from ldpopt.files import strict
 from ldpopt.files.atomic import create_private, read_text, refuse_shared
@@ -36,7 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADERS",
-    "Sender", "StaticFile", "address", "body", "encoded", "file_of", "json_response", "listening", "no_route",
+    "Sender", "StaticFile", "address", "encode_headers", "file_response", "json_response", "listen", "no_route",
+    "read_body",
     "refusal", "serve", "static_files",
 ]  # fmt: skip
 
@@ -71,12 +71,13 @@ class StaticFile:
 
 
 def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
-    """The files of a folder by the paths at which they are served. ``index.html`` is also served at the folder's path.
+    """Read the files of a folder by URL path; ``index.html`` also has the folder's path.
 
     plan : the checksum of the collected plan; a ``plan.json`` in the folder must have this checksum.
 
-    `InvalidInput` for a folder without ``index.html``, links, files of other kinds than `TYPES`, names that a path in a
-    URL would have to escape, and more than `MAX_KIT_BYTES` bytes. Hidden files are left out.
+    Raises `InvalidInput` for a folder without ``index.html``, for links, for file types not in `TYPES`, and for names
+    that a
+    URL would have to escape. It also does so for more than `MAX_KIT_BYTES` bytes. Hidden files are left out.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -107,7 +108,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
             files[f"/{relative_path.removesuffix('index.html')}"] = file
         size += len(content)
         if size > MAX_KIT_BYTES:
-            raise invalid("kit", f"at most {MAX_KIT_BYTES >> 20} MB in all", Phrase("more"), str(folder))
+            raise InvalidInput(f"{folder}: the files of the kit exceed {MAX_KIT_BYTES >> 20} MB in total")
     if plan and "/plan.json" in files:
         kit_plan = strict.json_value(files["/plan.json"].content, str(folder / "plan.json"))
         if not isinstance(kit_plan, dict) or kit_plan.get("checksum") != plan:
@@ -132,30 +133,35 @@ HEADERS = {
 Headers = list[tuple[bytes, bytes]]
 
 
-def encoded(headers: Mapping[str, str]) -> Headers:
+def encode_headers(headers: Mapping[str, str]) -> Headers:
     """Encode headers as pairs of bytes, as they are sent."""
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 class Sender:
-    """The `send` of an ASGI application, which adds headers that an answer lacks. `begun` : whether it sent any."""
+    """The `send` of an ASGI application, which adds missing headers to an answer.
+
+    has_begun : True if it sent any.
+    """
 
     def __init__(self, send: Any, headers: Headers) -> None:
-        self._send, self._added, self.begun = send, headers, False
+        self._send, self._headers, self.has_begun = send, headers, False
 
     async def __call__(self, message: Any) -> None:
         """Send a message."""
         if message["type"] == "http.response.start":
-            self.begun = True
-            there = {name for name, _ in message["headers"]}
-            message["headers"] = [*message["headers"], *(pair for pair in self._added if pair[0] not in there)]
+            self.has_begun = True
+            given_names = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in self._headers if pair[0] not in given_names)]
         await self._send(message)
 
 
-async def body(request: Request, limit: int, name: str, too_long: str) -> bytes:
-    """The bytes of a JSON request, of which at most `limit` are read; `Refused` for any other request.
+async def read_body(request: Request, limit: int, name: str, too_long: str) -> bytes:
+    """Read the bytes of a JSON request, at most `limit`; raise `Refused` for any other request.
 
-    name : the name of the content in messages. too_long : the message for longer requests.
+    name : the name of the content in messages.
+
+    too_long : the message for longer requests.
     """
     from starlette.requests import ClientDisconnect
 
@@ -195,8 +201,8 @@ def json_response(status: int, content: Mapping[str, Any], headers: Mapping[str,
 
 def refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
     """Build a response with one sentence that states the error."""
-    later = {"retry-after": "5"} if status in (429, 503) else {}
-    return json_response(status, {"error": sentence}, {**later, **(headers or {})})
+    retry_headers = {"retry-after": "5"} if status in (429, 503) else {}
+    return json_response(status, {"error": sentence}, {**retry_headers, **(headers or {})})
 
 
 async def no_route(_: Request, error: Any) -> Response:
@@ -205,8 +211,11 @@ async def no_route(_: Request, error: Any) -> Response:
     return refusal(error.status_code, sentences.get(error.status_code, "The request is not understood."), error.headers)
 
 
-def file_of(files: Mapping[str, StaticFile], request: Request, policy: str) -> Response:
-    """The answer with a file of a page, from memory. policy : its Content-Security-Policy."""
+def file_response(files: Mapping[str, StaticFile], request: Request, policy: str) -> Response:
+    """Build the response with a file of a page, from memory.
+
+    policy : its Content-Security-Policy.
+    """
     from starlette.responses import Response
 
     file = files.get(request.scope["path"])
@@ -219,9 +228,9 @@ def file_of(files: Mapping[str, StaticFile], request: Request, policy: str) -> R
 
 
 class LogLine(logging.Formatter):
-    """A record as one line of JSON: its time in seconds (UTC), level, logger and message; of an error its kind alone.
+    """A record as one line of JSON: its time in seconds (UTC), level, logger and message; for an error only its type.
 
-    The message of another library is shown without its values, which may be of whoever sent a request.
+    The message of another library is shown without its values, which may come from the sender of a request.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -243,36 +252,36 @@ MAX_CONNECTIONS = 4096
 """The most connections at once. Others get an answer that asks them to try again."""
 
 
-def serve(app: Starlette, listener: socket.socket, hurried: bool = False) -> None:
+def serve(app: Starlette, listener: socket.socket, quick_shutdown: bool = False) -> None:
     """Serve the application at a listening socket, until the process is told to end.
 
-    hurried : requests that have begun are then cut off after a second, without a word, instead of after 20.
+    quick_shutdown : True to cut off running requests after a second, without an answer, instead of after 20.
     """
     need("uvicorn")
     import uvicorn
 
-    lines = logging.StreamHandler()
-    lines.setFormatter(LogLine())
-    logging.basicConfig(handlers=[lines], level=logging.ERROR)
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogLine())
+    logging.basicConfig(handlers=[handler], level=logging.ERROR)
     config = uvicorn.Config(
         app,
         http=limited_protocol(),
         log_config=None,
         access_log=False,
-        log_level="critical" if hurried else "error",  # requests that are not HTTP are not logged
+        log_level="critical" if quick_shutdown else "error",  # requests that are not HTTP are not logged
         server_header=False,
         proxy_headers=False,
         ws="none",
         lifespan="on",
         limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=20,
-        timeout_graceful_shutdown=1 if hurried else 20,
+        timeout_graceful_shutdown=1 if quick_shutdown else 20,
     )
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at `host` and `port`; raise `InvalidInput` if it cannot."""
+def listen(host: str, port: int) -> socket.socket:
+    """Open a socket that listens at `host` and `port`; raise `InvalidInput` if it cannot."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
@@ -287,7 +296,7 @@ def address(host: str, listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Return True if only programs on the same machine reach the host."""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -295,11 +304,12 @@ def loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def token_of(path: Path) -> str:
-    """The token in a file. A missing file is made, with a new token that only its owner can read.
+def read_token(path: Path) -> str:
+    """Read the token in a file; create a missing one with a new token that only its owner reads.
 
-    A file that everybody can read is refused, and one of this user that its group can read; on Windows a file's mode
-    does not show it.
+    A file that everybody can read is refused, and so is one of this user that its group can read. On Windows a file's
+    mode
+    does not show this.
     """
     if not path.exists():
         create_private(path, f"{secrets.token_urlsafe(32)}\n".encode())
@@ -307,5 +317,5 @@ def token_of(path: Path) -> str:
     refuse_shared(status, "token file", path, group=hasattr(os, "geteuid") and status.st_uid != os.geteuid())
     token = read_text(path).strip()
     if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
-        raise invalid("token file", "at least 16 letters, digits or signs in one word", Phrase("others"), str(path))
+        raise InvalidInput(f"{path}: a token must have at least 16 letters, digits or signs and no space")
     return token

@@ -72,7 +72,7 @@ def test_one_question_over_a_grid():
     designs = dict(zip(table.limits, table.designs, strict=True))
     for (epsilon, eta), row in zip(table.points, grid, strict=True):
         design = designs[epsilon, min(eta, math.tanh(epsilon / 2))]
-        these = {r.reference: r for r in table.at(epsilon, eta)}
+        these = {r.reference: r for r in table.rows_at(epsilon, eta)}
         assert all(r.looseness >= 1 - 1e-7 and r.certified for r in these.values())
         assert design.value == pytest.approx(row.optimum, rel=1e-9)
         assert these["binary mechanism"].value == pytest.approx(row.binary_with_erasure, rel=1e-9)
@@ -118,7 +118,7 @@ def test_caps_that_limit_nothing_are_one_block():
     table = bounds.compare(QUESTION, 1.0, [0.5, 0.9, None])
     assert table.limits == [(1.0, math.tanh(0.5))]
     assert table.points == ((1.0, 0.5), (1.0, 0.9), (1.0, 1.0))
-    assert table.at(1.0, 0.7) == table.rows == bounds.compare(QUESTION, 1.0).rows
+    assert table.rows_at(1.0, 0.7) == table.rows == bounds.compare(QUESTION, 1.0).rows
     assert "every eta from 0.462117" in repr(table)
 
 

@@ -148,7 +148,7 @@ def test_both_count_respondents_alike(epsilon, tmp_path):
     pilots = (np.array([0.5, 0.5]), np.array([0.2, 0.3, 0.5]))
     targets = (np.array([[1.0, 0.0]]), np.eye(3))
     variances, weights = (np.array([1e-4]), np.full(3, 2e-4)), (np.ones(1), np.ones(3))
-    bound = RespondentsBound.of(epsilon, pilots, targets, variances, weights)
+    bound = RespondentsBound.from_targets(epsilon, pilots, targets, variances, weights)
     bound.save(tmp_path / "least.json")
     document = json.loads((tmp_path / "least.json").read_text())
     assert load_respondents(tmp_path / "least.json").verify()

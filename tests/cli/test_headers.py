@@ -6,7 +6,7 @@ from ldpopt.cli import app
 from ldpopt.errors import InvalidInput
 from ldpopt.files.table import column_shown, lacking_column
 from ldpopt.io import read_microdata, read_pair
-from ldpopt_studio.processes import outcome
+from ldpopt_studio.processes import compute_outcome
 
 CANARY = "ZQXSECRET"
 FILES = {
@@ -88,7 +88,7 @@ def test_no_view_of_the_studio_shows_a_header_that_it_refuses():
     for name, content in FILES.items():
         data = base64.b64encode(content.encode()).decode()
         for more in ({}, {"columns": ["p", "q"]}, {"answer": "p", "group": "q"}):
-            said = outcome("load:view", {"name": name, "data": data, **more})
+            said = compute_outcome("load:view", {"name": name, "data": data, **more})
             assert CANARY not in repr({key: value for key, value in said.items() if key.startswith("error")})
 
 

@@ -187,4 +187,4 @@ def test_csv_of_reports_from_a_pipe_has_no_manifest(run, files):
     """Estimation says so, and what has one."""
     done = run("survey", "estimate", "plan.json", "-", input=(files / "reports.csv").read_bytes())
     assert done.exit_code == 2
-    assert "CSV from a pipe has not, and Parquet has" in done.stderr
+    assert "Parquet from a pipe includes it, CSV does not" in done.stderr

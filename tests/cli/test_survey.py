@@ -84,10 +84,10 @@ def test_bad_use_is_one_line_and_exit_code_two(run, written):
     privatize = ("privatize", "plan.json", "answers.csv", "-o", "r.csv")
     for arguments, message in (
         (("plan", "none.toml", "-o", "p.json"), "none.toml"),
-        (privatize, "--key: expected a key file"),
+        (privatize, "--key: the plan names respondents, so pass a key file"),
         ((*privatize, "--key", "none"), "none"),
-        ((*privatize, "--key", "k", "--simulate", "1"), "both"),
-        (("aggregate", "plan.json", "answers.csv"), "expected a manifest"),
+        ((*privatize, "--key", "k", "--simulate", "1"), "--key cannot be combined with --simulate"),
+        (("aggregate", "plan.json", "answers.csv"), "manifest answers.csv.manifest.json not found"),
         (("aggregate", "plan.json", "answers.csv", "--unlabelled"), "raw answers"),
         (("aggregate", "plan.json", "answers.csv", "--pair", "smokes"), "two questions"),
         (("estimate", "plan.json", "plan.json"), "counts"),
@@ -358,7 +358,7 @@ def test_two_waves(run, tmp_path):
     advised = run("survey", "plan", "survey.toml", "-o", "p1.json", "-n", 3800, "--stages")
     assert advised.exit_code == 0
     assert "TwoStagePlan(" in advised.stdout
-    assert "by -n" in run("survey", "plan", "survey.toml", "-o", "p0.json", "--stages").output
+    assert "pass -n" in run("survey", "plan", "survey.toml", "-o", "p0.json", "--stages").output
     assert run("survey", "privatize", "p1.json", "one.csv", "-o", "r1.csv", "--simulate", 1).exit_code == 0
     made = run("survey", "plan", "survey.toml", "--after", *first, "-o", "p2.json")
     assert made.exit_code == 0, made.output

@@ -54,7 +54,7 @@ def test_no_mixture_of_answers_is_above_the_bound(rows, n, epsilon, ratio):
     """delta of every mixture of the others' answers is at most the bound, and of the worst at least a part of it."""
     rng = np.random.default_rng(0)
     worst = max(exact_delta(rows, others, epsilon) for others in mixtures(len(rows), n, rng, 4))
-    bound = AnyCrowd.of(rows, n).delta(epsilon, worst)
+    bound = AnyCrowd.from_rows(rows, n).delta(epsilon, worst)
     assert 1e-9 < worst <= bound <= ratio * worst
 
 
@@ -67,9 +67,9 @@ def test_the_ends_meet_for_subset_selection(n, ratio):
 
 def test_what_it_does_not_bound():
     """Reports that some never send, few respondents, and many kinds of answers are left to the blanket."""
-    assert AnyCrowd.of(np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]), 10**4) is None
-    assert AnyCrowd.of(randomized_response(2, 1.0).matrix, 99) is None
-    assert AnyCrowd.of(randomized_response(100, 1.0).matrix, 10**4) is None
+    assert AnyCrowd.from_rows(np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]), 10**4) is None
+    assert AnyCrowd.from_rows(randomized_response(2, 1.0).matrix, 99) is None
+    assert AnyCrowd.from_rows(randomized_response(100, 1.0).matrix, 10**4) is None
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-3, 3.0, 50.0, 700.0])
@@ -78,14 +78,14 @@ def test_extremes_fail_closed(epsilon, goal):
     """Far from where it is close, the bound is a probability."""
     rows = np.array([[1 - 1e-9, 1e-9], [0.5, 0.5]])
     for matrix in (rows, randomized_response(3, 5.0).matrix, randomized_response(2, 1e-6).matrix):
-        bound = AnyCrowd.of(matrix, 10**4)
+        bound = AnyCrowd.from_rows(matrix, 10**4)
         assert bound is None or 0 <= bound.delta(epsilon, goal) <= 1
 
 
 def test_without_anybody_left_nothing_is_bounded():
     """With R above n - 2 there are no others left: the integral alone would be 0, and the package says 1 instead."""
     rows = randomized_response(3, 1.0).matrix
-    crowd = AnyCrowd.of(rows, 200)
+    crowd = AnyCrowd.from_rows(rows, 200)
     assert crowd is not None
     truth = exact_delta(rows, [199, 0, 0], 0.05)
     assert 0 < truth <= crowd.delta(0.05, truth) < 1
@@ -93,4 +93,4 @@ def test_without_anybody_left_nothing_is_bounded():
         crowd = AnyCrowd(rows, 200)
         crowd.helpers = helpers
         assert crowd.delta(0.05, truth) == 1.0
-    assert AnyCrowd.of(np.array([[0.5, 0.5, 0.0], [0.4, 0.4, 0.2]]), 200) is None  # min Q = 0
+    assert AnyCrowd.from_rows(np.array([[0.5, 0.5, 0.0], [0.4, 0.4, 0.2]]), 200) is None  # min Q = 0

@@ -294,3 +294,18 @@ def test_an_epsilon_next_to_the_largest_loss_is_found():
         assert delta(found) <= 1e-12
         assert found <= 30 * (1 + 1e-9)
         assert delta(found * 0.99) > 1e-12
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        (1.0, 1e-5, 0.3), (1.0, 1e-5), (1.0,), (np.float64(1.0), 0, None), [[0.75, 0.25], [0.25, 0.75]],
+        np.eye(2), Channel(np.eye(2)), FinitePair([0.75, 0.25], [0.25, 0.75]), 1.0, "warner",
+    ],
+)  # fmt: skip
+def test_a_single_mechanism_is_no_list(mechanism):
+    """Read as a list, a delta would count as an epsilon, and rows as channels; the message shows how to write it."""
+    with pytest.raises(InvalidInput, match=r"mechanisms: expected a list of mechanisms .*\[mechanism\]"):
+        compose(mechanism, 10)
+    if not isinstance(mechanism, str):
+        assert compose([mechanism], 10).count == compose(iter([mechanism]), 10).count == 10

@@ -41,10 +41,10 @@ def test_upper_and_lower_enclose_the_enumeration(n, epsilon):
             w = np.array([0.0, w[1], 1 - w[1]])
         share = rng.random() if trial % 2 else 1.0
         value = float(exact_delta(p, q, w * share, n, growth))
-        upper = Crowd.of(p, q, w * share, n).upper(epsilon)
+        upper = Crowd.from_distributions(p, q, w * share, n).upper(epsilon)
         assert value * (1 - 1e-12) <= upper <= min(1.0, value * (1 + 1e-3) + 1e-12)
         if share == 1.0:
-            lower = Crowd.of(p, q, w, n).lower(epsilon)
+            lower = Crowd.from_distributions(p, q, w, n).lower(epsilon)
             assert lower <= value * (1 + 1e-12)
             assert n == 1 or lower >= value * (1 - 1e-3) - 1e-12
 
@@ -58,7 +58,7 @@ def test_only_what_is_at_most_a_delta_is_surely_at_most_it(epsilon):
         if trial % 3 == 1:  # of the report that others never send, p has more, and less of the others
             p, q, w = np.sort(p)[::-1], np.sort(q), np.array([0.0, w[1], 1 - w[1]])
         value = float(exact_delta(p, q, w, 4, Fraction(math.exp(epsilon))))
-        crowd = Crowd.of(p, q, w, 4)
+        crowd = Crowd.from_distributions(p, q, w, 4)
         assert not value or not crowd.surely_at_most(epsilon, value * (1 - 1e-9))
         sure += crowd.surely_at_most(epsilon, 0.5 + value / 2)
     assert sure or epsilon == 0
@@ -68,7 +68,7 @@ def test_reports_with_the_same_ratios_are_one():
     """Reports that tell the same are put together: 100 of them become 3."""
     p, q, w = np.full(100, 0.5 / 99), np.full(100, 0.5 / 99), np.full(100, 0.01)
     p[0] = q[1] = 0.5
-    crowd = Crowd.of(p, q, w, 50)
+    crowd = Crowd.from_distributions(p, q, w, 50)
     assert len(crowd.p) == 3
     assert crowd.p.sum() == pytest.approx(1.0)
 
@@ -77,7 +77,7 @@ def test_upper_of_a_million_agrees_with_the_test_from_below():
     """For exact laws the two bounds, found in different ways, meet to a thousandth at n = 10^6."""
     e = math.e
     p, q, w = (np.array(law) / (e + 9) for law in ([e, 1, 1, 7], [1, e, 1, 7], [1, 1, e, 7]))
-    crowd = Crowd.of(p, q, w, 10**6)
+    crowd = Crowd.from_distributions(p, q, w, 10**6)
     for epsilon in (0.0, 1e-4, 1.8e-3):
         upper, lower = crowd.upper(epsilon), crowd.lower(epsilon)
         assert lower <= upper <= lower * 1.001
@@ -86,9 +86,9 @@ def test_upper_of_a_million_agrees_with_the_test_from_below():
 
 def test_extremes_are_bounded():
     """Epsilons of 700, masses of 1e-300 and laws that are equal give bounds, not errors."""
-    tiny = Crowd.of(np.array([1.0, 1e-300]), np.array([1e-300, 1.0]), np.array([0.5, 1e-300]), 1000)
+    tiny = Crowd.from_distributions(np.array([1.0, 1e-300]), np.array([1e-300, 1.0]), np.array([0.5, 1e-300]), 1000)
     for epsilon in (0.0, 1.0, 700.0):
         assert 0 <= tiny.upper(epsilon) <= 1
-    same = Crowd.of(*[np.array([0.5, 0.5])] * 3, 10)
+    same = Crowd.from_distributions(*[np.array([0.5, 0.5])] * 3, 10)
     assert same.upper(0.0) < 1e-9
     assert same.lower(0.0) == 0

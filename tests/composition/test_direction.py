@@ -40,7 +40,7 @@ def stick(mu, epsilon):
 )
 def test_mu_is_the_root_of_the_sum_of_squares(counted):
     """mu lies between the two floats, which are a few ulps apart."""
-    law = GaussianLaw.of((GaussianPair(mu), count) for mu, count in counted)
+    law = GaussianLaw.from_pairs((GaussianPair(mu), count) for mu, count in counted)
     with mpmath.workdps(60):
         exact = mpmath.sqrt(mpmath.fsum(mpf(mu) ** 2 * count for mu, count in counted))
         assert law.low <= exact <= law.high
@@ -108,14 +108,14 @@ def test_the_mass_of_infinite_losses_is_rounded_up_and_near():
     assert infinite_mass(rare) >= Fraction(2.0**-1001) + Fraction(UNDERFLOW_ERROR)
     common = FinitePair([2.0**-1000, 1.0], [0.0, 1.0])
     assert infinite_mass(common) < Fraction(2.0**-999)
-    assert infinite_mass(ParametricPair.of(1.0, 0.125)) == Fraction(0.125)
+    assert infinite_mass(ParametricPair.from_parameters(1.0, 0.125)) == Fraction(0.125)
     assert infinite_mass(FinitePair([0.5, 0.5], [0.25, 0.75])) == 0
 
 
 @pytest.mark.parametrize("count", [1, 3, 500])
 def test_what_is_lost_is_one_minus_what_is_kept(count):
     """1 - (1 - delta)^n, enclosed from above within a few ulps for each pair."""
-    direction = Direction.of(((LEAKY, count),))
+    direction = Direction.from_pairs(((LEAKY, count),))
     exact = 1 - (1 - mpf(0.1)) ** count
     assert direction.infinite_upper >= exact
     assert direction.infinite_upper <= exact * (1 + mpf(10) ** -12)
@@ -126,7 +126,7 @@ def test_what_is_lost_is_one_minus_what_is_kept(count):
 
 def test_everything_may_be_lost():
     """Disjoint laws lose all."""
-    direction = Direction.of(((FinitePair([1.0, 0.0], [0.0, 1.0]), 2),))
+    direction = Direction.from_pairs(((FinitePair([1.0, 0.0], [0.0, 1.0]), 2),))
     assert (direction.infinite, direction.infinite_upper, direction.upper(0.0)) == (1.0, 1.0, 1.0)
     assert direction.epsilon(0.5) == math.inf
     assert direction.epsilon(1.0) == 0.0
@@ -141,9 +141,9 @@ def test_the_largest_loss_is_enclosed(count):
         low, high = largest_loss(((measured, count),))
         assert low <= exact <= high
         assert high - low <= 1e-12 * exact
-        both = largest_loss(((measured, count), (ParametricPair.of(0.1), 3)))
+        both = largest_loss(((measured, count), (ParametricPair.from_parameters(0.1), 3)))
         assert both[0] <= exact + 3 * mpf(0.1) <= both[1]
-    known = largest_loss(((ParametricPair.of(0.1), count),))
+    known = largest_loss(((ParametricPair.from_parameters(0.1), count),))
     assert Fraction(known[0]) <= count * Fraction(0.1) <= Fraction(known[1])
     assert known[1] <= math.nextafter(known[0], math.inf)
     assert largest_loss(((FinitePair([0.5, 0.5], [0.5, 0.5]), 9),)) == (0.0, 0.0)
@@ -153,7 +153,7 @@ def test_the_largest_loss_is_enclosed(count):
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 2.5, 4.1, 5.0])
 def test_the_curve_of_a_product_is_enclosed(epsilon):
     """delta of three uses lies between the ends, by enumeration; beyond the top there is only the lost mass."""
-    direction = Direction.of(((LEAKY, 3),))
+    direction = Direction.from_pairs(((LEAKY, 3),))
     with mpmath.workdps(60):
         exact = mpf(0)
         for at in np.ndindex(4, 4, 4):
@@ -178,9 +178,9 @@ def test_total_variation_is_rounded_up_and_near():
     assert variation(FinitePair([0.5, 0.5], [0.5, 0.5])) == 0.0
     with mpmath.workdps(50):
         exact = mpf(0.125) + (1 - mpf(0.125)) * mpmath.tanh(mpf(0.5))
-        found = variation(ParametricPair.of(1.0, 0.125))
+        found = variation(ParametricPair.from_parameters(1.0, 0.125))
         assert exact <= found <= exact * (1 + mpf(10) ** -14)
-    assert variation(ParametricPair.of(700.0, 0.5)) == 1.0
+    assert variation(ParametricPair.from_parameters(700.0, 0.5)) == 1.0
 
 
 def test_gaussian_directions_have_no_end():
@@ -198,7 +198,7 @@ def test_a_grid_brackets_the_curve(delta, monkeypatch):
     p, q = rng.dirichlet(np.ones(4), 2)
     pair = FinitePair(np.append(p * (1 - delta), delta), np.append(q, 0.0))
     count = 9
-    direction = Direction.of(((pair, count),))
+    direction = Direction.from_pairs(((pair, count),))
     assert direction.spread > 0
     losses, masses = pair.losses[:4], pair.p[:4]
     kept = []

@@ -153,13 +153,13 @@ def test_a_law_without_variance_in_floats_has_a_grid():
 def test_rounding_counts_every_pair_by_its_losses():
     """Of measured pairs losses and masses are off, of known losses the masses alone, of equal laws nothing."""
     measured = FinitePair([0.75, 0.25], [0.25, 0.75])
-    found = Rounding.of([(measured, 3)], Rounding(1e-3, 1e-4))
+    found = Rounding.from_pairs([(measured, 3)], Rounding(1e-3, 1e-4))
     assert found.losses == pytest.approx(1e-3 + 3 * ULP * (12 + 4 * math.log(3)), rel=1e-15)
     assert found.masses == pytest.approx(1e-4 + 3 * ULP * 12, rel=1e-15)
-    known = Rounding.of([(ParametricPair.of(1.0), 3)], Rounding())
+    known = Rounding.from_pairs([(ParametricPair.from_parameters(1.0), 3)], Rounding())
     assert known.losses == 0.0
     assert known.masses == pytest.approx(36 * ULP)
-    assert Rounding.of([(FinitePair([0.5, 0.5], [0.5, 0.5]), 9)], Rounding()) == Rounding()
+    assert Rounding.from_pairs([(FinitePair([0.5, 0.5], [0.5, 0.5]), 9)], Rounding()) == Rounding()
 
 
 def test_rounding_covers_the_losses_of_floats():
@@ -168,7 +168,7 @@ def test_rounding_covers_the_losses_of_floats():
     for _ in range(50):
         p, q = rng.dirichlet(np.ones(5), 2)
         pair = FinitePair(p, q)
-        slack = Rounding.of([(pair, 1)], Rounding()).losses
+        slack = Rounding.from_pairs([(pair, 1)], Rounding()).losses
         wholes = [sum(map(Fraction, law)) for law in (pair.p.tolist(), pair.q.tolist())]
         for a, b, loss in zip(pair.p.tolist(), pair.q.tolist(), pair.losses.tolist(), strict=True):
             ratio = Fraction(a) / wholes[0] / (Fraction(b) / wholes[1])

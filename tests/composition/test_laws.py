@@ -53,7 +53,7 @@ def test_masses_are_right_within_their_error(tilt, direct, monkeypatch):
     if not direct:
         monkeypatch.setattr(windows, "_MAX_DIRECT_TERMS", 0)
     made = law()
-    found = Window.of(made, tilt)
+    found = Window.from_law(made, tilt)
     truth = {place: mass * mpmath.exp(tilt * made.spacing * place) for place, mass in truth_of_law().items()}
     total = mpmath.fsum(truth.values())
     assert found.cumulant == pytest.approx(float(mpmath.log(total)), rel=1e-13, abs=1e-13)
@@ -75,7 +75,7 @@ def test_masses_are_right_within_their_error(tilt, direct, monkeypatch):
 def test_delta_is_within_its_stated_error(tilt, epsilon):
     """The sum over losses above epsilon, whatever window answers for it, as long as epsilon lies in it."""
     made = law()
-    found = Window.of(made, tilt)
+    found = Window.from_law(made, tilt)
     if epsilon < found.first * made.spacing or epsilon > (found.first + len(found.masses) - 1) * made.spacing:
         return
     value, error = found.delta(epsilon)
@@ -119,7 +119,7 @@ def test_a_window_that_cannot_reach_says_so():
 def test_large_laws_have_windows_of_a_few_deviations():
     """The window of many summands is far smaller than the range, and holds nearly all of the mass."""
     made = law(counts=(40_000, 1_000))
-    found = Window.of(made, 0.0)
+    found = Window.from_law(made, 0.0)
     assert len(found.masses) * made.spacing <= 200 * found.deviation
     assert len(found.masses) * made.spacing >= 26 * found.deviation
     assert math.fsum(found.masses) == pytest.approx(1.0, abs=1e-10)

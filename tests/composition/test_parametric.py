@@ -18,7 +18,7 @@ from ldpopt.numbers.tolerances import ROW_SUM
 )
 def test_it_is_the_pair_of_the_parameters(parameters):
     """Its law is that of `FinitePair.of_parameters`, with the losses it should have."""
-    pair, same = ParametricPair.of(*parameters), FinitePair.of_parameters(*parameters).ordered
+    pair, same = ParametricPair.from_parameters(*parameters), FinitePair.of_parameters(*parameters).ordered
     np.testing.assert_allclose(pair.p, same.p, rtol=1e-14)
     np.testing.assert_allclose(pair.losses, same.losses, rtol=1e-12, atol=1e-14)
     assert pair.symmetric
@@ -28,9 +28,9 @@ def test_it_is_the_pair_of_the_parameters(parameters):
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-16, 3e-16, 1e-9])
 def test_losses_are_exact_and_never_vanish(epsilon):
     """However small epsilon is, the losses are it, the pairs of two differ, and divergences are not below the truth."""
-    pair = ParametricPair.of(epsilon)
+    pair = ParametricPair.from_parameters(epsilon)
     assert pair.losses.tolist() == [epsilon, -epsilon]
-    assert pair != ParametricPair.of(np.nextafter(epsilon, 1.0))
+    assert pair != ParametricPair.from_parameters(np.nextafter(epsilon, 1.0))
     assert pair.p[0] > pair.p[1]
     ledger = Ledger().add((epsilon,)).add((2 * epsilon,))
     assert ledger.local_dp().value >= 3 * epsilon
@@ -57,7 +57,7 @@ def test_the_error_covers_what_division_by_the_sum_of_a_row_changes():
 
 def test_known_losses_are_never_rare():
     """A pair of parameters knows its losses, however rare its outcomes are."""
-    pair = ParametricPair.of(700.0)
+    pair = ParametricPair.from_parameters(700.0)
     assert pair.p.min() < 2.0**-1000
     assert not rare(pair).any()
     assert rare(pair).shape == pair.p.shape

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import design_files
 import networkx as nx
@@ -13,6 +14,7 @@ from scipy import stats
 from ldpopt import Divergence, InvalidInput, LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import Certificate, ColumnUtility, FisherInformation, Outputs, Utility
 from ldpopt.design.codec.kinds import encodable_subtypes
+from ldpopt.design.codec.records import Reader
 from ldpopt.design.constraints.base import Measured
 from ldpopt.design.files import design_text
 from ldpopt.divergences import KL, FDivergence, hockey_stick
@@ -156,3 +158,17 @@ def test_every_class_of_the_package_can_be_written():
         assert concrete(base) == set(encodable_subtypes(base))
     assert FisherInformation in encodable_subtypes(Utility)
     assert Outputs in encodable_subtypes(Measured)
+
+
+def test_a_type_alias_stands_for_its_type():
+    """NumPy 2.5 calls its arrays by an alias of Python 3.12, also inside of other types."""
+    aliases = pytest.importorskip("typing_extensions")
+    scalar = TypeVar("scalar", bound=np.generic)
+    array = aliases.TypeAliasType("NDArray", np.ndarray[tuple[Any, ...], np.dtype[scalar]], type_params=(scalar,))
+    plain = aliases.TypeAliasType("Counts", array[np.int64])
+    floats, counts, pair = array[np.float64], plain, tuple[array[np.float64], ...] | None
+    assert Reader().read([0.5, 1], floats, "x").tolist() == [0.5, 1.0]
+    assert Reader().read([1, 2], counts, "x").dtype == np.int64
+    assert [part.tolist() for part in Reader().read([[0.5], [1]], pair, "x")] == [[0.5], [1.0]]
+    with pytest.raises(InvalidInput, match="an array of numbers"):
+        Reader().read([0.5], counts, "x")

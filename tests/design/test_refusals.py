@@ -108,6 +108,7 @@ def test_what_cannot_be_held_is_refused_before_it_is_posed(k, utility, constrain
         tracemalloc.stop()
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("constraint", [ApproximateLDP(1.0, 0.01), RenyiLDP(2.0, 0.5), TotalVariation(0.1)])
 def test_pairs_of_very_many_inputs_are_not_listed(constraint):
     """A million inputs have 10^12 pairs, which are counted without being listed, and refused."""

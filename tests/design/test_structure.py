@@ -61,7 +61,8 @@ def test_no_partition_at_all_is_better():
     found = structures(problem, 0.05, 8.0, tolerance=1e-6)
     for epsilon in np.geomspace(0.05, 8.0, 15):
         best = max(problem.value(response(p, 5, epsilon)) for p in partitions(list(range(5))))
-        assert problem.value(response(found.at(epsilon).patterns, 5, epsilon)) == pytest.approx(best, rel=1e-12)
+        patterns = found.structure_at(epsilon).patterns
+        assert problem.value(response(patterns, 5, epsilon)) == pytest.approx(best, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -130,10 +131,10 @@ def test_the_table():
     assert [row["structure"] for row in rows] == [piece.name for piece in found]
     assert float(rows[1]["low"]) == found.breaks[0, 1]
     assert found._repr_html_().count("<tr>") == 1 + len(found)
-    assert found.at(0.1) is found.pieces[0]
-    assert found.at(5.0) is found.pieces[-1]
+    assert found.structure_at(0.1) is found.pieces[0]
+    assert found.structure_at(5.0) is found.pieces[-1]
     with pytest.raises(InvalidInput, match="epsilon"):
-        found.at(6.0)
+        found.structure_at(6.0)
 
 
 def test_bad_input(monkeypatch):

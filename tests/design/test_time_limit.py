@@ -117,7 +117,7 @@ def late(monkeypatch):
     monkeypatch.setattr(module, "monotonic", look)
 
 
-@pytest.mark.full(but=10)
+@pytest.mark.full(but=6)
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_known_in_time_is_a_verified_design(name, late):
     """Out of time after one round, a design keeps its constraints, verifies, and claims no more than it proves."""

@@ -73,4 +73,7 @@ def test_an_entry_has_the_headings_of_the_field():
     assert "**Parameters**\n\n- `utility` ({py:obj}`~ldpopt.design.Utility`): " in page
     assert "`neighbor` ({py:obj}`~ldpopt.design.Design` or none): " in page
     assert page.count("**Examples**") == 1
-    assert "**Raises** {py:obj}`InvalidInput" in pages()["ldpopt.composition.k_fold.md"]
+    page = pages()["ldpopt.composition.k_fold.md"]
+    assert "**Returns**\n\n- {py:obj}`KFold <ldpopt.composition.KFold>`: The deltas" in page
+    assert "**Raises**\n\n- {py:obj}`InvalidInput <ldpopt.errors.InvalidInput>`: If a value" in page
+    assert "unless these hold:\n\n- `count`: an integer" in page

@@ -100,6 +100,7 @@ def test_the_pair_of_the_sharpness_proof(scripts):
         assert excesses[2] < 5e-3
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="LaTeX is not installed")
 @pytest.mark.parametrize("name", NAMES)
 def test_latex_sets_the_paper_without_complaint(name, tmp_path):

@@ -181,7 +181,7 @@ IN_R = {
     "power, sample size": lambda: survey.respondents_to_distinguish(PAIR, [0.9, 0.1], [0.4, 0.6]).respondents > 1,
     "weights, strata, clusters, finite populations": lambda: "SampleDesign" in PROBES["ldpopt"]["samples"](),
     "replicate weights, raking, post-stratification": lambda: "rake" in PROBES["ldpopt"]["replicates"](),
-    "files randomized, with keys and manifests": lambda: callable(survey.privatize) and callable(survey.Memoised),
+    "files randomized, with keys and manifests": lambda: callable(survey.privatize) and callable(survey.Memoized),
 }
 """What the table of the packages of R says of ldpopt."""
 

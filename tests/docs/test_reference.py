@@ -86,3 +86,32 @@ def test_sources_are_links_where_the_address_is_known(monkeypatch):
     lines = inspect.getsource(sys.modules["ldpopt.channel"]).splitlines()[first:]
     assert "class Channel(" in "\n".join(lines[:2])
     assert lines[0].startswith(("@", "class"))
+
+
+def test_lists_and_sections_of_a_docstring_stay_lists_and_sections():
+    """Points, names with meanings, and the types of results and errors are not joined to a paragraph."""
+    text = markdown(
+        "Hold a line.\n\n- `a`, `b` : first,\n  continued.\n- a plain point of [0, 1)\n\n"
+        "It sums:\n- one,\n- two.\nAfter it.\n"
+    )
+    assert text.split("\n\n") == [
+        "Hold a line.",
+        "- `a`, `b`: first, continued.\n- a plain point of [0, 1)",
+        "It sums:",
+        "- one,\n- two.",
+        "After it.",
+    ]
+    text = markdown(
+        "Compute x.\n\n"
+        "Parameters\n----------\nexact : bool\n    True for balls.\nsize : tuple of int\n    The shape.\n\n"
+        "Returns\n-------\nDesign\n    The best\n    design.\n\n"
+        "Raises\n------\nInvalidInput\n    For a.\nSolverError\n    For b."
+    )
+    assert text.split("\n\n") == [
+        "Compute x.",
+        "- `exact`: True for balls.\n- `size`: tuple of int. The shape.",
+        "**Returns** `Design`: The best design.",
+        "**Raises**",
+        "- `InvalidInput`: For a.\n- `SolverError`: For b.",
+    ]
+    assert markdown("The difference a\n- b of two numbers.") == "The difference a\n\\- b of two numbers."

@@ -26,7 +26,7 @@ TASKS = re.findall(
 )
 ASKED = {
     "randomized response for one question", "the best channel for two populations", "verify a file", "measure a matrix",
-    "compose", "plan", "privatize", "a frontier", "own divergence", "own constraint",
+    "compose", "plan", "privatize", "a frontier", "a custom divergence", "a custom constraint",
 }  # fmt: skip
 """The ten tasks of a newcomer."""
 WORDS = ["k-RR", "GRR", "OUE", "OLH", "RAPPOR", "Warner", "plausible deniability", "licence"]
@@ -57,6 +57,17 @@ def test_there_are_twelve_tasks_with_pictures():
         assert (DOCS / "examples" / picture).stat().st_size < 45_000
         assert len(words) > 30
         assert "`" in said or ".md)" in said
+
+
+def test_the_pictures_are_drawn_from_the_tasks():
+    """The script that draws the pictures finds the same tasks on the page."""
+    sys.path.insert(0, str(DOCS / "images"))
+    try:
+        from tasks import PAGE, TASK
+    finally:
+        sys.path.pop(0)
+    drawn = TASK.findall(PAGE.read_text("utf-8"))
+    assert [(title, code) for title, code, _ in drawn] == [(name, code) for name, _, code, _, _ in TASKS]
 
 
 @pytest.mark.parametrize(

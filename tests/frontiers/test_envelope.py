@@ -21,7 +21,7 @@ def test_the_optimum_is_straight_between_the_corners():
         assert etas == sorted(etas)
         for eta in [*rng.uniform(0, np.tanh(epsilon / 2), 4), *etas[1:]]:
             designed = optimal_channel(utility, [LocalDP(epsilon), TotalVariation(eta)], certify=False)
-            assert np.isclose(found.at(eta), designed.value, rtol=1e-9, atol=1e-13)
+            assert np.isclose(found.value_at(eta), designed.value, rtol=1e-9, atol=1e-13)
 
 
 def test_the_envelope_is_concave_and_does_not_fall():
@@ -40,7 +40,7 @@ def test_nearly_equal_populations_have_two_corners():
     """Of populations a billionth apart the envelope is that of the binary mechanism, and no corner is made up."""
     found = envelope(Divergence(KL, [0.5, 0.5], [0.5 + 1e-9, 0.5 - 1e-9]), 1.0)
     assert [one.blocks for one in found.corners] == [1, 2]
-    assert found.at(1.0) > 0
+    assert found.value_at(1.0) > 0
 
 
 def test_what_has_no_envelope_is_refused():

@@ -85,7 +85,7 @@ def test_csv_and_pandas_agree(table):
 def test_factory_and_progress():
     """A function of (epsilon, eta) may give the utility, and `each` sees every row as it is made."""
     seen = []
-    table = frontier(lambda epsilon, eta: utility(4, round(10 * eta)), [1.0], [0.1, 0.2], each=seen.append)
+    table = frontier(lambda epsilon, eta: utility(4, round(10 * eta)), [1.0], [0.1, 0.2], on_row=seen.append)
     assert tuple(seen) == table.rows
     assert table.rows[1].optimum == pytest.approx(optimal_channel(utility(4, 2), constraints(1.0, 0.2)).value)
 
@@ -196,10 +196,13 @@ def test_an_own_mechanism_is_measured(tmp_path):
         "nowhere": Channel(rotated(3.0)),
         "of four": lambda epsilon: rotated(epsilon, 4),
         "nothing": lambda epsilon: None,
+        "without arguments": lambda: np.full((3, 2), 0.5),
+        "of three": lambda epsilon, eta, delta: np.full((3, 2), 0.5),
+        "of a keyword": lambda *, epsilon: np.full((3, 2), 0.5),
     }
     for name, mechanism in leaky.items():
         with pytest.raises(InvalidInput, match=f"baseline '{name}'"):
-            frontier(THREE, [1.0], [0.3], baselines={name: mechanism}, each=designed.append, resume=tmp_path / name)
+            frontier(THREE, [1.0], [0.3], baselines={name: mechanism}, on_row=designed.append, resume=tmp_path / name)
     for name in ("optimum", "gap_mine", "", "a\nb", 3):
         with pytest.raises(InvalidInput, match="baselines"):
             frontier(THREE, [1.0], [0.3], baselines={name: rotated})

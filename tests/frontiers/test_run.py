@@ -133,6 +133,7 @@ def again(posed, first, second, **how):
     return (sweep if callable(first) else frontier)(posed, first, second, **how)
 
 
+@pytest.mark.full
 def test_processes_change_nothing(alone):
     """Two processes give the rows of one, bit for bit, also for a divergence made of lambdas."""
     for posed, first, second, table in alone.values():
@@ -202,7 +203,7 @@ def test_an_interrupted_run_keeps_what_is_done(alone, tmp_path):
     for jobs in (1, 2):
         folder = tmp_path / str(jobs)
         with pytest.raises(KeyboardInterrupt):
-            frontier(posed, *points, each=interrupt, resume=folder, jobs=jobs)
+            frontier(posed, *points, on_row=interrupt, resume=folder, jobs=jobs)
         names = {path.name for path in folder.iterdir()}
         assert "problem.json" in names
         assert names - {"problem.json"} <= {f"part-{i:06d}.json" for i in range(4)}
@@ -240,7 +241,7 @@ def test_other_folders_are_refused(alone, tmp_path):
         frontier(posed, *points, resume=folder)
 
     with pytest.raises(InvalidInput, match="no other run"):
-        frontier(posed, *points, each=once_more, resume=folder)
+        frontier(posed, *points, on_row=once_more, resume=folder)
     part = folder / "part-000000.json"
     whole = part.read_text()
     for spoilt in ("{}", whole.replace('"eta"', '"etta"', 1), whole.replace("0.5", "0.25", 1), "[1", whole[:-5]):

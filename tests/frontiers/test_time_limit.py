@@ -114,7 +114,7 @@ def test_an_envelope_says_whether_it_is_complete(late):
     assert (early.complete, full.complete) == (False, True)
     assert rising(heard)
     for eta in np.linspace(0, 1, 21):
-        assert early.at(eta) <= full.at(eta) * (1 + 1e-12)
+        assert early.value_at(eta) <= full.value_at(eta) * (1 + 1e-12)
     assert envelope(LONG, 2.0, time_limit=1e9) == full
 
 

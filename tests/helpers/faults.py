@@ -31,7 +31,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.files import strict
 from ldpopt_survey.collect.coding import Tally
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Fresh, Memoised, Randomness
+from ldpopt_survey.collect.randomness import Fresh, Memoized, Randomness
 from ldpopt_survey.collect.words import SecretKey, create_key
 from ldpopt_survey.plan.plan import Plan, make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -178,7 +178,7 @@ class Privatization:
 
     def into(self, place: str) -> Tally:
         (self.folder / place).mkdir(exist_ok=True)
-        randomness: Randomness = Memoised(self.folder / "key") if self.random == "memoised" else Fresh()
+        randomness: Randomness = Memoized(self.folder / "key") if self.random == "memoised" else Fresh()
         reports, ledger = self.folder / place / self.name, self.folder / f"{place}.ledger"
         return privatize(self.plan, self.folder / "raw", reports, randomness, ledger=ledger)
 

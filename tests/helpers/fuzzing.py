@@ -283,7 +283,7 @@ LOADERS = (
 COUNTS = Counts(
     PLAN.checksum, 3, {("smoker",): np.array([2, 1]), ("smoker", "children"): np.array([[1, 1, 0], [0, 0, 1]])}
 )
-MANIFEST = Manifest.of(PLAN, "memoised", 4, ["7" * 32, "f" * 32], "a" * 64)
+MANIFEST = Manifest.from_plan(PLAN, "memoised", 4, ["7" * 32, "f" * 32], "a" * 64)
 LATER = (
     Loader("counts", (COUNTS.to_json().encode(),), lambda data, _: Counts.from_json(data, PLAN), 1),
     Loader("manifest", (MANIFEST.to_json().encode(),), lambda data, _: Manifest.from_json(data, "manifest"), 1),

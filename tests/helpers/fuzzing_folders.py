@@ -24,7 +24,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt.files.atomic import read_text
 from ldpopt.frontiers import run as frontier_run
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey.collect.randomness import Memoized
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import Plan, make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -71,7 +71,7 @@ def _family(folder: Path) -> object:
 
 def _privatize(output: Path, progress: Callable[[int, int], None] | None = None) -> None:
     place = output.parent if output.name == "whole.csv" or progress else _prepared()
-    privatize(PLAN, place / "answers", output, Memoised(place / "key"), progress=progress)
+    privatize(PLAN, place / "answers", output, Memoized(place / "key"), progress=progress)
 
 
 @contextlib.contextmanager

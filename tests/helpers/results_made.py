@@ -212,7 +212,7 @@ def of_certificates():
         made.append(kind(utility, (one,), randomized_response(3, 1.0)))
     yield from made
     yield from (design.certificate for design in proved_by({*encodable_subtypes(Certificate)} - {*map(type, made)}))
-    yield RespondentsBound.of(1.0, (P,), (np.eye(3),), (np.full(3, 1e-4),), (np.ones(3),))
+    yield RespondentsBound.from_targets(1.0, (P,), (np.eye(3),), (np.full(3, 1e-4),), (np.ones(3),))
 
 
 def others():

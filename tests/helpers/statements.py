@@ -149,7 +149,7 @@ class Round:
         hashes = [invitation_hash(self.plan.checksum, word) for word in self.words[start : start + 2]]
         batch = [Submission(id_, CODES, hash_) for id_, hash_ in zip(ids, hashes, strict=True)]
         with database(self.location, self.plan, create=True) as store:
-            store.others()
+            store.other_rounds()
             for _ in range(2):
                 outcomes = store.write(batch, "2026-01-31")
                 assert set(outcomes) <= {Outcome.STORED, Outcome.REPEATED}, outcomes

@@ -25,7 +25,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import Reading, SurveySpec, make_plan
 from ldpopt_survey.collect.ledger import ledger_of
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Fresh, Memoised
+from ldpopt_survey.collect.randomness import Fresh, Memoized
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.spec import QuestionSpec
@@ -205,7 +205,7 @@ def judge(folder: Folder) -> list[str]:
     randomness = Fresh()
     if folder.spec.respondent:
         create_key(private / "key")
-        randomness = Memoised(private / "key")
+        randomness = Memoized(private / "key")
     answers = _write(private / "a.csv", folder.rows)
     try:
         tally = privatize(plan, answers, delivery / "r.csv", randomness, ledger=ledger)

@@ -112,6 +112,7 @@ def test_concentration_of_gaussian():
     assert (pair.mcdp().mu.value, pair.mcdp().tau.value) == pytest.approx((0.32, 0.8), rel=1e-12)
 
 
+@pytest.mark.full
 def test_bracketed_supremum_without_closed_forms():
     """The generic bracket of rho contains the closed form, at bounded orders and shifts too."""
     pair, plain = LaplacePair(1.0), quadrature(LaplacePair(1.0))

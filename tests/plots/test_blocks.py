@@ -75,7 +75,7 @@ def test_what_does_not_fit_is_refused():
     """A channel of another size, none at all, and continuous hypotheses without a design are errors."""
     with pytest.raises(InvalidInput, match="3 rows"):
         plots.blocks(UTILITY, Channel(np.eye(2)))
-    with pytest.raises(InvalidInput, match="got none"):
+    with pytest.raises(InvalidInput, match="channel not given"):
         plots.blocks(UTILITY)
     with pytest.raises(InvalidInput, match="finitely many"):
         plots.blocks(Divergence(KL, stats.norm(0, 1), stats.norm(1, 1)), np.eye(2))

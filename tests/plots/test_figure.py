@@ -130,7 +130,7 @@ def test_a_pgf_picture_is_set_by_the_smallest_latex(draw, tmp_path, monkeypatch)
 def test_a_label_that_latex_cannot_set_is_refused(monkeypatch):
     """The error says which characters a pgf picture cannot have, and what else takes them."""
     monkeypatch.setitem(mpl.rcParams, "pgf.texsystem", "pdflatex")
-    with pytest.raises(InvalidInput, match=r"labels without .* knows \(pdf takes all\), got others"):
+    with pytest.raises(InvalidInput, match=r"labels must be without .* knows \(pdf takes all\)"):
         plots.picture(plots.channel(Channel(np.eye(2), outputs=("R&D", "other"))), "pgf")
 
 

@@ -279,7 +279,7 @@ def test_the_pair_of_a_curve_lies_on_its_hull():
 def test_a_gain_below_rounding_counts_beside_a_small_one(small):
     """What a common outcome adds to the total variation is not lost, though it is less than an ulp of its mass."""
     p, q = np.array([small, 0.5, 0.5 - small]), np.array([0.0, 0.5 - 2.0**-54, 0.5 + 2.0**-54])
-    hull = FinitePair.least([FinitePair(p, q), FinitePair(q, p)])
+    hull = FinitePair.tightest_dominating([FinitePair(p, q), FinitePair(q, p)])
     with mpmath.workdps(60):
         one, other = truth.rows(np.stack([p, q]), proportional=True)
         exact = truth.hockey_stick(one, other, 0)

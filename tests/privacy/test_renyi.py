@@ -78,7 +78,7 @@ def test_moments_of_all_pairs_are_enclosed(scale, s):
     rng = np.random.default_rng(7)
     q = np.exp(scale * rng.normal(size=(4, 5)))
     q = q / q.sum(axis=1, keepdims=True) * (1 + 1e-10 * rng.uniform(-1, 1, (4, 1)))
-    moments = Moments.of(q)
+    moments = Moments.from_matrix(q)
     (low, high), mean = moments.log_moment(s), moments.mean
     with mpmath.workdps(40):
         rows = [[mpmath.mpf(x) / mpmath.fsum(map(mpmath.mpf, row)) for x in row] for row in q.tolist()]
@@ -98,7 +98,7 @@ def test_moments_of_all_pairs_are_enclosed(scale, s):
 
 def test_moments_of_different_supports_are_infinite():
     """Where one row gives what another cannot, both ends are infinite, and finite elsewhere."""
-    moments = Moments.of(np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0], [0.2, 0.3, 0.5]]))
+    moments = Moments.from_matrix(np.array([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0], [0.2, 0.3, 0.5]]))
     low, high = moments.divergence(1.0)
     assert np.isinf(low).tolist() == np.isinf(high).tolist()
     assert np.isinf(high).tolist() == [[False, False, False], [False, False, False], [True, True, False]]

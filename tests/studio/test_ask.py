@@ -7,7 +7,7 @@ import pytest
 
 from ldpopt.design import Design
 from ldpopt_studio import ask
-from ldpopt_studio.fields import FieldError, plain
+from ldpopt_studio.fields import FieldError, to_json_types
 from ldpopt_survey.estimate.intervals import two_sided
 
 Z = two_sided(0.95)
@@ -82,13 +82,13 @@ def test_the_channel_keeps_its_epsilon_and_its_cap():
 
 def test_the_badge_is_the_kernels_word(monkeypatch):
     """Where verification of the design fails, the badge says so, and why."""
-    ask._designed.cache_clear()
+    ask._design_cached.cache_clear()
     assert ask.view(state())["questions"][0]["proof"]["certified"]
     honest = Design.verify
     monkeypatch.setattr(Design, "verify", lambda self: replace(honest(self), failures=("a planted failure",)))
-    ask._designed.cache_clear()
+    ask._design_cached.cache_clear()
     shown = ask.view(state())["questions"][0]["proof"]
-    ask._designed.cache_clear()
+    ask._design_cached.cache_clear()
     assert not shown["verified"]
     assert not shown["certified"]
     assert shown["failures"] == ["a planted failure"]
@@ -114,7 +114,7 @@ def test_a_survey_is_repeated_by_its_seed_and_its_intervals_hold_the_truth():
 def test_the_best_split_is_that_of_a_scan():
     """No split of the budget over two yes-or-no questions needs fewer people by more than the quick curves' 1 %."""
     questions = [{"pilot": [0.2, 0.8], "half_width": 0.03}, {"pilot": [0.5, 0.5], "half_width": 0.06}]
-    found = ask.split({"questions": questions, "epsilon": 2.0}, lambda share: None)
+    found = ask.best_split({"questions": questions, "epsilon": 2.0}, lambda share: None)
 
     def needed(p, width, epsilon):
         return (Z / width) ** 2 * (p * (1 - p) + math.exp(epsilon) / math.expm1(epsilon) ** 2)
@@ -143,8 +143,8 @@ def test_long_pieces_are_jobs_and_say_the_same():
     many = {"questions": [{"pilot": [1] * 16, "half_width": 0.05}], "epsilon": 1.0}
     assert ask.view(many) == {"slow": True}
     heard = []
-    told = ask.told(state(), heard.append)
-    assert plain(told) == plain(ask.view(state()))
+    told = ask.survey_view(state(), heard.append)
+    assert to_json_types(told) == to_json_types(ask.view(state()))
     assert heard[0] == 0.0
     assert heard[-1] <= 1
     assert heard == sorted(heard)
@@ -152,13 +152,13 @@ def test_long_pieces_are_jobs_and_say_the_same():
 
 def test_the_document_is_plain_json():
     """Only finite numbers, text, lists and objects."""
-    json.dumps(plain(ask.view(state())), allow_nan=False)
+    json.dumps(to_json_types(ask.view(state())), allow_nan=False)
 
 
 @pytest.mark.parametrize(
     ("given", "name", "words"),
     [
-        ({}, "questions", "expected a value"),
+        ({}, "questions", "a value is required"),
         ({"questions": []}, "questions", "1 to 8 questions"),
         ({"questions": ["vote"]}, "questions", "an object"),
         ({"questions": [{"pilot": [0.5, -0.5]}]}, "questions.0.pilot", "non-negative"),
@@ -174,7 +174,7 @@ def test_the_document_is_plain_json():
             "questions.0.half_width",
             "between 0 and 1",
         ),
-        ({"questions": [{"pilot": [1, 1]}]}, "epsilon", "expected a value"),
+        ({"questions": [{"pilot": [1, 1]}]}, "epsilon", "a value is required"),
         ({"questions": [{"pilot": [1, 1]}], "epsilon": -1}, "epsilon", "nats"),
         ({"questions": [{"pilot": [1, 1]}], "epsilon": 100}, "epsilon", "0.01 to 16"),
         ({"questions": [{"pilot": [1, 1]}] * 2, "epsilon": 1, "split": [1, 0]}, "split", "positive shares"),
@@ -210,5 +210,5 @@ def test_pilots_without_doubt_have_a_survey_too(pilot, epsilon):
     except FieldError as error:
         assert error.field == "questions.0.pilot"
         return
-    json.dumps(plain(told), allow_nan=False)
+    json.dumps(to_json_types(told), allow_nan=False)
     assert told["questions"][0]["half_width"] > 0

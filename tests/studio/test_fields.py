@@ -7,14 +7,14 @@ import pytest
 
 from ldpopt.values.distribution import positive_epsilon
 from ldpopt_studio import fields
-from ldpopt_studio.fields import FieldError, field, take, wrong
+from ldpopt_studio.fields import FieldError, field, field_error, take
 
 
 @pytest.mark.parametrize(
     ("read", "given", "value"),
     [
         (fields.number, 2, 2.0),
-        (fields.whole, 7.0, 7),
+        (fields.positive_integer, 7.0, 7),
         (fields.text, " vote ", "vote"),
         (fields.flag, False, False),
         (fields.choice(["kl", "jeffreys"]), "kl", "kl"),
@@ -23,8 +23,8 @@ from ldpopt_studio.fields import FieldError, field, take, wrong
         (fields.texts, ["no ", "yes"], ("no", "yes")),
         (fields.position(3), 2, 2),
         (fields.mapping, {"a": 1}, {"a": 1}),
-        (lambda value, what: fields.law(value, what).tolist(), [0.5, 0.5], [0.5, 0.5]),
-        (lambda value, what: fields.shares(value, what).tolist(), [3, 7], [0.3, 0.7]),
+        (lambda value, what: fields.probabilities(value, what).tolist(), [0.5, 0.5], [0.5, 0.5]),
+        (lambda value, what: fields.proportions(value, what).tolist(), [3, 7], [0.3, 0.7]),
     ],
 )
 def test_a_field_is_read_as_what_it_holds(read, given, value):
@@ -37,15 +37,15 @@ def test_a_field_is_read_as_what_it_holds(read, given, value):
 
 def test_a_field_that_is_not_there():
     """An absent, null or blank field is its default, or is asked for."""
-    assert take({}, "n", fields.whole, None) is None
-    assert take({"n": " "}, "n", fields.whole, 3) == 3
-    with pytest.raises(FieldError, match="n: expected a value, got none"):
-        take({"n": None}, "n", fields.whole)
+    assert take({}, "n", fields.positive_integer, None) is None
+    assert take({"n": " "}, "n", fields.positive_integer, 3) == 3
+    with pytest.raises(FieldError, match="n: a value is required"):
+        take({"n": None}, "n", fields.positive_integer)
 
 
 def test_an_error_belongs_to_one_field():
     """The innermost field that is named; the message has the last part of its name."""
-    assert str(wrong("questions.0.pilot", "2 to 24 answers", 1)) == "pilot: expected 2 to 24 answers, got 1"
+    assert str(field_error("questions.0.pilot", "2 to 24 answers", 1)) == "pilot: expected 2 to 24 answers, got 1"
     expected = r"epsilon: expected a number of nats .*, got -1.0"
     with pytest.raises(FieldError, match=expected) as caught, field("outer"), field("budget"):
         positive_epsilon(-1.0)
@@ -54,8 +54,8 @@ def test_an_error_belongs_to_one_field():
 
 def test_names_and_plain_values():
     """Answers without names are numbered, and a document holds no number that JSON cannot."""
-    assert fields.names_of(None, 2) == ("answer 1", "answer 2")
+    assert fields.answer_labels(None, 2) == ("answer 1", "answer 2")
     with pytest.raises(FieldError, match="labels: expected 2 different names"):
-        fields.names_of(("a", "a"), 2)
-    shown = fields.plain({"a": np.array([1.0, np.inf]), "b": (True, np.int64(2))})
+        fields.answer_labels(("a", "a"), 2)
+    shown = fields.to_json_types({"a": np.array([1.0, np.inf]), "b": (True, np.int64(2))})
     assert shown == {"a": [1.0, "inf"], "b": [True, 2]}

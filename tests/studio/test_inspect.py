@@ -114,10 +114,10 @@ def test_the_populations_compared():
     """Given populations come first, then those of the file, then two invented ones."""
     assert view({"text": TEXT})["comparison"]["whose"] == "the populations of the file"
     given = view({"text": TEXT, "p0": P1, "p1": P0})["comparison"]
-    assert (given["whose"], given["p0"]) == ("the populations given", P1)
+    assert (given["whose"], given["p0"]) == ("your populations", P1)
     assert view({"text": TEXT, "divergence": None})["comparison"]["divergence"] == "KL divergence"
     assert view({"text": TEXT, "divergence": "le-cam"})["comparison"]["divergence"] == "Le Cam distance"
-    assert "invented" in view({"text": "[[1,0],[0.5,0.5]]"})["comparison"]["whose"]
+    assert "example" in view({"text": "[[1,0],[0.5,0.5]]"})["comparison"]["whose"]
     asked = optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0))
     shown = view({"text": design_text(asked)})
     assert (shown["badge"]["colour"], shown["comparison"]) == ("green", None)
@@ -160,7 +160,7 @@ def test_labels_of_a_table():
 @pytest.mark.parametrize(
     ("state", "field", "said"),
     [
-        ({}, "text", "a value"),
+        ({}, "text", "a value is required"),
         ({"text": 3}, "text", "text"),
         ({"text": "hello"}, "text", "expected"),
         ({"text": "[[0.5, 0.6]]"}, "text", "rows that sum to 1"),
@@ -175,7 +175,7 @@ def test_labels_of_a_table():
         ({"text": "0.5,0.5\0"}, "text", "a zero byte"),
         ({"text": "x" * 4_000_001}, "text", "at most 4000000 characters"),
         ({"text": json.dumps([[1] + [0] * 599] * 600)}, "text", "at most 250000 entries"),
-        ({"text": "1,0\n0,1", "p0": [0.5, 0.5]}, "p1", "both populations"),
+        ({"text": "1,0\n0,1", "p0": [0.5, 0.5]}, "p1", "the other population has one"),
         ({"text": "1,0\n0,1", "p0": [0.5, 0.5], "p1": [1, 2]}, "p1", "sum to 1"),
         ({"text": "1,0\n0,1", "p0": [0.5, 0.5], "p1": [0.5, 0.5]}, "p1", "different"),
         ({"text": "1,0\n0,1", "p0": [1.0], "p1": [1.0]}, "p0", "2 entries"),
@@ -234,7 +234,7 @@ def test_counts_become_a_channel():
     """A table of counts is mended by dividing each row by its sum, and the sums are told."""
     shown = view({"text": "answer,a,b\nyes,30,10\nno,10,30\n", "mend": True})
     assert shown["matrix"] == [[0.75, 0.25], [0.25, 0.75]]
-    assert shown["mended"]["steps"] == ["2 rows of 2, whose sums were 40, divided by their sums."]
+    assert shown["mended"]["steps"] == ["2 of 2 rows were divided by their sums, which were 40."]
     assert view({"text": shown["channel_file"]})["matrix"] == shown["matrix"]
 
 

@@ -9,7 +9,7 @@ from kit_site import violations
 from studio_asgi import packed
 from studio_site import repainted, state_of
 
-from ldpopt_studio.ask import Together
+from ldpopt_studio.ask import TotalVarianceHalfWidth
 from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 from ldpopt_survey.plan.budget import Budget, split_budget
 from ldpopt_survey.plan.question import QuestionPlanner
@@ -45,21 +45,23 @@ def typed(page, name, value):
 def people(epsilon):
     """Those that reach 5 points, through the channel of the library's planner."""
     planner = QuestionPlanner(PILOT)
-    return Together(0.05).respondents(planner.channel(epsilon), planner.pilot)
+    return TotalVarianceHalfWidth(0.05).respondents(planner.channel(epsilon), planner.pilot)
 
 
 def test_solve_epsilon_from_a_half_width(opened):
     """With people and half-width given, the page finds the library's least epsilon, and proves the channel."""
     page = opened("ask", link("ask", questions=[QUESTION], respondents=5000))
     ready(page)
-    repainted(page, lambda: page.get_by_label("Find").select_option("epsilon"))
+    repainted(page, lambda: page.get_by_label("Compute").select_option("epsilon"))
     repainted(page, lambda: typed(page, "questions.0.half_width", 0.04))
-    expected = QuestionPlanner(PILOT).epsilon(Together(0.04), 5000)
+    expected = QuestionPlanner(PILOT).epsilon(TotalVarianceHalfWidth(0.04), 5000)
     assert number(page, "ε") == pytest.approx(expected, rel=1e-3)
     assert number(page, "half-width") <= 4
     assert page.locator("#badge").inner_text() == "optimal, proof checked"
     repainted(page, lambda: typed(page, "respondents", 20000))
-    assert number(page, "ε") == pytest.approx(QuestionPlanner(PILOT).epsilon(Together(0.04), 20000), rel=1e-3)
+    assert number(page, "ε") == pytest.approx(
+        QuestionPlanner(PILOT).epsilon(TotalVarianceHalfWidth(0.04), 20000), rel=1e-3
+    )
     assert page.locator('input[type=number][name="epsilon"]').is_disabled()
 
 
@@ -89,7 +91,7 @@ def test_simulate_again(opened):
     repainted(page, lambda: page.locator("#again").click())
     second = re.sub(r"picture-\d+", "", survey.inner_html())
     assert second != first
-    assert page.locator("svg.repeats line.held, svg.repeats line.missed").count() == 40
+    assert page.locator("svg.has_repeated_rows line.held, svg.has_repeated_rows line.missed").count() == 40
     repainted(page, lambda: page.locator("#undo").click())
     assert re.sub(r"picture-\d+", "", survey.inner_html()) == first
 
@@ -115,7 +117,9 @@ def test_drag_the_split_and_take_the_best(opened):
     repainted(page, lambda: handle.press("ArrowRight"))
     assert state_of(page)["split"][0] == pytest.approx(dragged[0] + 0.01, abs=1e-9)
     repainted(page, lambda: page.locator("#best-split").click())
-    found = split_budget({name: ([0.2, 0.8], Together(w)) for name, w in (("a", 0.03), ("b", 0.06))}, Budget(2.0))
+    found = split_budget(
+        {name: ([0.2, 0.8], TotalVarianceHalfWidth(w)) for name, w in (("a", 0.03), ("b", 0.06))}, Budget(2.0)
+    )
     assert number(page, "people") == pytest.approx(found.respondents, rel=0.012)
     assert number(page, "people") <= even
 
@@ -136,15 +140,15 @@ def test_several_questions_are_planned_as_a_questionnaire(opened):
             assert f"{people:,.0f}" in said
         return said
 
-    assert "everybody: Ever?, Now?, Often?" in planned(3, 3.0)
+    assert "all people: Ever?, Now?, Often?" in planned(3, 3.0)
     with page.expect_download() as saved:
         page.locator("#save-booklets").click()
     assert plan_survey(SurveySpec.from_toml(Path(saved.value.path()).read_text("utf-8"))).plan.epsilon <= 3.0
     repainted(page, lambda: typed(page, "epsilon", 1))
     assert "1/3 of the people: Ever?" in planned(3, 1.0)
-    repainted(page, lambda: page.get_by_role("button", name="Remove it").click())
+    repainted(page, lambda: page.get_by_role("button", name="Remove this question").click())
     assert "1/2 of the people: Now?" in planned(2, 1.0)
-    repainted(page, lambda: page.get_by_role("button", name="Remove it").click())
+    repainted(page, lambda: page.get_by_role("button", name="Remove this question").click())
     assert card.is_hidden()
 
 
@@ -172,7 +176,7 @@ def test_bad_input_is_told_beside_its_field(opened):
     answers.fill("never\noften")
     answers.blur()
     error.wait_for()
-    assert "an answer and its share in each line" in error.inner_text()
+    assert "an answer and its proportion in each line" in error.inner_text()
 
 
 def test_drag_an_expected_share(opened):
@@ -215,7 +219,7 @@ def test_from_a_question_to_its_meaning(opened):
     assert state["epsilon"] == pytest.approx(0.7)
     said = page.locator(".promises li").first.inner_text()
     assert re.search(
-        r"at 1 in 100\. After your report, they put it at no more than 1 in 50", said
+        r"is 1 in 100\. After your report, they think it is at most 1 in 50", said
     )  # 0.01 e^0.7 / (0.01 e^0.7 + 0.99) = 1/50.2
 
 

@@ -51,7 +51,7 @@ def test_the_sentence_counts_the_reports_that_the_library_counts(opened):
         respondents_to_distinguish(q, [0.3, 0.7], [0.6, 0.4]).respondents for q in (response, [[1, 0], [0, 1]])
     )
     assert page.locator("#sentence").inner_text() == (
-        f"{private} private reports tell East from West; {whole} open answers would."
+        f"{private} private reports distinguish East from West; without privacy, {whole} suffice."
     )
     page.locator("[data-key=p1-0]").focus()
     repainted(page, lambda: page.keyboard.press("PageUp"))

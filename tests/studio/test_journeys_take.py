@@ -78,7 +78,7 @@ def test_choose_a_file_by_keyboard(opened, tmp_path):
             break
     assert page.evaluate("document.activeElement.type") == "file"
     page.keyboard.press("Space")
-    page.get_by_text("Looking at q.csv.", exact=True).wait_for()
+    page.get_by_text("File: q.csv.", exact=True).wait_for()
     state_is(page, "done")
     assert "1.09862" in page.locator(".headline").inner_text()
 
@@ -108,15 +108,15 @@ def test_mend_a_matrix(opened):
     area.blur()
     state_is(page, "failed")
     page.get_by_label("ε at most, nats").fill("0.5")
-    page.get_by_role("button", name="Mend it").click()
+    page.get_by_role("button", name="Repair").click()
     state_is(page, "done")
-    assert "whose sums were 40, divided by their sums" in page.locator("#mended").inner_text()
+    assert "divided by their sums, which were 40" in page.locator("#mended").inner_text()
     text_of(page)
     name, text = downloaded(page, "Download channel.json")
     channel = parse_channel(text, name)
     assert channel.inputs == ("yes", "no")
     assert 0.49 < local_dp(channel).value <= 0.5
-    page.get_by_role("button", name="As it was given").click()
+    page.get_by_role("button", name="Show the original").click()
     state_is(page, "failed")
 
 
@@ -136,7 +136,7 @@ def test_export_the_code_and_run_it(opened):
     design = parse_design(text)
     assert space["design"].value == design.value
     assert np.array_equal(space["design"].channel.matrix, design.channel.matrix)
-    assert page.locator("#figure-kept").inner_text() == f"{design.value:.6g}".rstrip("0")
+    assert page.locator("#figure-preserved").inner_text() == f"{design.value:.6g}".rstrip("0")
 
 
 def test_a_link_restores_the_state(opened):
@@ -190,7 +190,7 @@ def test_everybody_can_use_it(opened):
     page = opened("inspect", viewport={"width": 390, "height": 844}, color_scheme="dark", bypass_csp=True)
     page.locator("select[name=example]").select_option("rounded")
     state_is(page, "failed")
-    page.get_by_role("button", name="Mend it").click()
+    page.get_by_role("button", name="Repair").click()
     state_is(page, "done")
     text_of(page)
     page.evaluate("() => document.querySelectorAll('#main details').forEach(one => one.open = true)")

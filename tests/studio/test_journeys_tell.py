@@ -45,7 +45,7 @@ def test_drag_a_bar(opened):
     """A bar that is dragged takes mass from the others in proportion, and the design follows; Undo takes it back."""
     page = opened(fragment=link({"p0": P0, "p1": P1, "labels": ["a", "b", "c"], "epsilon": 1.0, "eta": None}))
     ready(page)
-    kept = page.locator("#figure-kept").inner_text()
+    kept = page.locator("#figure-preserved").inner_text()
     page.locator('[data-key="p1-2"]').scroll_into_view_if_needed()
     grip = page.locator('[data-key="p0-2"] .grip').bounding_box()
     x, y = grip["x"] + 2, grip["y"] + grip["height"] / 2
@@ -60,9 +60,9 @@ def test_drag_a_bar(opened):
     assert sum(state["p0"]) == pytest.approx(1, abs=1e-12)
     assert state["p0"][0] / state["p0"][1] == pytest.approx(5 / 3)
     assert state["p1"] == P1
-    assert page.locator("#figure-kept").inner_text() != kept
+    assert page.locator("#figure-preserved").inner_text() != kept
     repainted(page, lambda: page.locator("#undo").click())
-    assert page.locator("#figure-kept").inner_text() == kept
+    assert page.locator("#figure-preserved").inner_text() == kept
 
 
 def test_slide_eta_across_a_kink(opened):
@@ -79,7 +79,7 @@ def test_slide_eta_across_a_kink(opened):
         repainted(page, lambda: page.keyboard.press("ArrowRight"))
         assert ready(page) == "optimal, proof checked"
         eta = state_of(page)["eta"]
-        kept = float(page.locator("#figure-kept").inner_text())
+        kept = float(page.locator("#figure-preserved").inner_text())
         best = optimal_channel(Divergence(KL, p0, p1), [LocalDP(1.0), TotalVariation(eta)])
         assert kept == pytest.approx(best.value, rel=1e-5)
         seen.append((eta, page.locator(".heat .tick.mid").filter(has_text="erased").count()))
@@ -93,16 +93,16 @@ def test_an_invalid_paste(opened):
     page = opened()
     ready(page)
     before = state_of(page)
-    area = page.get_by_label("Lines of answer, P0, P1")
+    area = page.get_by_label("One line per answer: answer, P0, P1")
     area.fill("no, 0.7, 0.4\nyes, 0.4, 0.6")
-    page.get_by_role("button", name="Use these").click()
+    page.get_by_role("button", name="Use these lines").click()
     error = page.locator('[data-field="pasted"] .error')
     error.wait_for()
     assert "expected entries that sum to 1 within 1e-09 (divide counts by their sum), got 1.1" in error.inner_text()
     assert area.get_attribute("aria-invalid") == "true"
     assert state_of(page) == before
     page.get_by_label("These are counts").check()
-    repainted(page, lambda: page.get_by_role("button", name="Use these").click())
+    repainted(page, lambda: page.get_by_role("button", name="Use these lines").click())
     assert state_of(page)["p1"] == pytest.approx([0.4, 0.6])
 
 
@@ -135,7 +135,7 @@ def test_everything_by_keyboard(opened):
     assert state_of(page)["p0"][1] == pytest.approx(0.31)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.dataset.key") == "p1-0"
-    odds = page.get_by_label("Odds change at most")
+    odds = page.get_by_label("Largest change of odds")
     odds.fill("2")
     repainted(page, lambda: odds.press("Enter"))
     assert state_of(page)["epsilon"] == pytest.approx(np.log(2))
@@ -182,7 +182,7 @@ def test_a_link_without_a_token_asks_for_it(browser, address):
     """Who opens a link of somebody else sees where the token is, and no state is computed before."""
     page = browser.new_page()
     page.goto(address.partition("?")[0] + link({"epsilon": 2.0}))
-    page.get_by_label("Address that ldpopt studio printed").fill(address)
+    page.get_by_label("Address printed by ldpopt studio").fill(address)
     page.get_by_role("button", name="Continue").click()
     assert ready(page) == "optimal, proof checked"
     assert state_of(page)["epsilon"] == 2.0
@@ -228,5 +228,5 @@ def test_an_ill_typed_link_leaves_a_page_that_works(opened, view, state):
     """It says that the link is damaged, and shows the view with a new state."""
     page = opened(view, fragment=f"#view={view}&state={packed(state)}")
     page.set_default_timeout(20_000)
-    page.wait_for_function("() => document.getElementById('told').textContent.includes('is not understood')")
+    page.wait_for_function("() => document.getElementById('told').textContent.includes('is invalid')")
     assert page.locator(".view .card").count() > 1

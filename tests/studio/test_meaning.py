@@ -11,10 +11,9 @@ import pytest
 from ldpopt.channel import Channel
 from ldpopt.mechanisms import randomized_response
 from ldpopt_studio import meaning
-from ldpopt_studio.ask import asked as read
-from ldpopt_studio.ask import designed
-from ldpopt_studio.fields import FieldError, plain
-from ldpopt_studio.meaning import after, before
+from ldpopt_studio.ask import design_question, read_question
+from ldpopt_studio.fields import FieldError, to_json_types
+from ldpopt_studio.meaning import posterior_above, posterior_below
 from ldpopt_survey.reports.words import as_typed, at_least, at_most
 
 ZERO = [[1.0, 0.0, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
@@ -74,9 +73,9 @@ def test_no_series_of_reports_passes_the_posterior(name, n, prior):
         assert found["posterior"]["most"] == pytest.approx(float(most), rel=1e-12)
         assert found["posterior"]["least"] == pytest.approx(float(least), rel=1e-12)
         sentence = found["sentences"][0]
-        said = re.search(r"at no more than ([\d,.]+ in [\d,]+) and", sentence).group(1)
+        said = re.search(r"it is at most ([\d,.]+ in [\d,]+) and", sentence).group(1)
         assert number(said) >= most
-        last = re.search(r"and no less than ([\d,.]+ in [\d,]+|0), whatever", sentence).group(1)
+        last = re.search(r"and at least ([\d,.]+ in [\d,]+|0), whatever", sentence).group(1)
         assert (Fraction(0) if last == "0" else number(last)) <= least
 
 
@@ -93,7 +92,7 @@ def test_nobody_guesses_right_more_often(name, n):
             if other != x
         )
         assert Fraction(found["now"]["guess"]) >= best
-        said = re.search(r"right at most ([\d,.]+ in [\d,]+) times", found["sentences"][1]).group(1)
+        said = re.search(r"at most ([\d,.]+ in [\d,]+) times", found["sentences"][1]).group(1)
         assert number(said) >= best
         if n == 1:
             assert found["now"]["guess"] == pytest.approx(float(best), rel=1e-12)
@@ -120,7 +119,7 @@ def test_no_test_overlooks_fewer(name, n, alpha):
         found = told(CHANNELS[name], answer=x, rounds=n, alpha=float(alpha))
         best = min(least_missed(rows[other], rows[x], Fraction(alpha)) for other in range(len(rows)) if other != x)
         assert Fraction(found["test"]["missed"]) <= best
-        last = re.search(r"overlooks at least ([\d,.]+ in [\d,]+|0) of", found["sentences"][2]).group(1)
+        last = re.search(r"misses at least ([\d,.]+ in [\d,]+|0) of", found["sentences"][2]).group(1)
         assert (Fraction(0) if last == "0" else number(last)) <= best
         for a, b in found["test"]["all"]:
             assert all(
@@ -193,27 +192,27 @@ def test_bounds_hold_over_all_rounds_and_priors_that_are_drawn():
 def test_the_document_is_plain_json():
     """Only finite numbers, text, lists and objects, for impossible reports, too."""
     for matrix in CHANNELS.values():
-        json.dumps(plain(told(matrix, rounds=7)), allow_nan=False)
+        json.dumps(to_json_types(told(matrix, rounds=7)), allow_nan=False)
 
 
 def test_a_designed_channel_may_be_named_by_its_matrix():
     """The page of a question and the page of its matrix say the same."""
     state = {"pilot": [0.5, 0.3, 0.2], "labels": ["a", "b", "c"]}
     asked = meaning.view({"question": state, "epsilon": 0.8, "answer": 2, "rounds": 4})
-    channel = designed(read(state), 0.8).channel
+    channel = design_question(read_question(state), 0.8).channel
     assert isinstance(channel, Channel)
     again = told(
         channel.matrix.tolist(), inputs=["a", "b", "c"], outputs=[str(one) for one in channel.outputs],
         pilot=[0.5, 0.3, 0.2], answer=2, rounds=4,
     )  # fmt: skip
-    assert plain(asked) == plain(again)
+    assert to_json_types(asked) == to_json_types(again)
 
 
 @pytest.mark.parametrize(
     ("given", "name", "words"),
     [
-        ({}, "question", "expected a value"),
-        ({"question": {"pilot": [1, 1]}}, "epsilon", "expected a value"),
+        ({}, "question", "a value is required"),
+        ({"question": {"pilot": [1, 1]}}, "epsilon", "a value is required"),
         ({"question": {"pilot": [1, 1]}, "epsilon": 0}, "epsilon", "nats"),
         ({"question": {"pilot": [1, 1]}, "epsilon": 200}, "epsilon", "0.01 to 16"),
         ({"question": {"pilot": [1, -1]}, "epsilon": 1}, "question.pilot", "non-negative"),
@@ -283,9 +282,13 @@ def test_typed_chances_are_said_as_typed():
 
 def test_bayes_rule_by_hand():
     """1 in 100, a report three times likelier: 3 in 102. A report that only one answer gives: certain."""
-    assert after(Fraction(1, 100), Fraction(3)) == Fraction(3, 102)
-    assert after(Fraction(1, 100), Fraction(3), 2) == Fraction(9, 108)
-    assert before(Fraction(1, 100), Fraction(3)) == Fraction(1, 298)
-    assert after(Fraction(1, 100), None) == 1
-    assert before(Fraction(1, 100), None) == 0
-    assert after(Fraction(1, 100), Fraction(1)) == before(Fraction(1, 100), Fraction(1)) == Fraction(1, 100)
+    assert posterior_above(Fraction(1, 100), Fraction(3)) == Fraction(3, 102)
+    assert posterior_above(Fraction(1, 100), Fraction(3), 2) == Fraction(9, 108)
+    assert posterior_below(Fraction(1, 100), Fraction(3)) == Fraction(1, 298)
+    assert posterior_above(Fraction(1, 100), None) == 1
+    assert posterior_below(Fraction(1, 100), None) == 0
+    assert (
+        posterior_above(Fraction(1, 100), Fraction(1))
+        == posterior_below(Fraction(1, 100), Fraction(1))
+        == Fraction(1, 100)
+    )

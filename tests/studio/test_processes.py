@@ -15,7 +15,7 @@ import pytest
 
 from ldpopt_studio import load, processes
 from ldpopt_studio.fields import FieldError
-from ldpopt_studio.processes import FOLDER, Jobs, Views, outcome, sweep
+from ldpopt_studio.processes import FOLDER_PREFIX, Jobs, Views, compute_outcome, remove_stale_folders
 from ldpopt_studio.server import JOBS
 from ldpopt_survey.reports.page import workbook
 
@@ -64,7 +64,7 @@ def test_a_job_runs_tells_its_progress_and_can_be_killed():
     try:
         which = jobs.start("phases", STATE)
         seen = []
-        while not (told := jobs.look(which))["done"]:
+        while not (told := jobs.poll(which))["done"]:
             seen.append(told["progress"])
             time.sleep(0.02)
         assert seen == sorted(seen)
@@ -74,7 +74,7 @@ def test_a_job_runs_tells_its_progress_and_can_be_killed():
         assert process.is_alive()
         assert jobs.cancel(long)
         assert not process.is_alive()
-        assert jobs.look(long) is None
+        assert jobs.poll(long) is None
         assert not jobs.cancel(long)
     finally:
         jobs.close()
@@ -83,11 +83,11 @@ def test_a_job_runs_tells_its_progress_and_can_be_killed():
 def test_an_upload_is_gone_with_the_view_that_read_it(tmp_path, monkeypatch):
     """A view that is killed while it reads a large upload leaves no file, nor does a studio that was killed before."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    for name in (f"{FOLDER}{2**22 + 7}-old", f"{FOLDER}{os.getpid()}-live", f"{FOLDER}x-foreign"):
+    for name in (f"{FOLDER_PREFIX}{2**22 + 7}-old", f"{FOLDER_PREFIX}{os.getpid()}-live", f"{FOLDER_PREFIX}x-foreign"):
         (tmp_path / name).mkdir()
-    sweep()
+    remove_stale_folders()
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {f"{FOLDER}{os.getpid()}-live", f"{FOLDER}x-foreign"}
+    assert left == {f"{FOLDER_PREFIX}{os.getpid()}-live", f"{FOLDER_PREFIX}x-foreign"}
     content = workbook({"data": np.random.default_rng(1).random((20_000, 10)).tolist()})
     state = {"name": "a.xlsx", "content": base64.b64encode(content).decode()}
 
@@ -95,7 +95,7 @@ def test_an_upload_is_gone_with_the_view_that_read_it(tmp_path, monkeypatch):
         views = Views()
 
         async def gone():  # as soon as there is the upload
-            return any(tmp_path.glob(f"{FOLDER}*/*/file.xlsx"))
+            return any(tmp_path.glob(f"{FOLDER_PREFIX}*/*/file.xlsx"))
 
         try:
             return await views.outcome("load:view", state, gone)
@@ -128,7 +128,7 @@ def test_what_is_said_of_an_upload_names_it_and_no_folder(content):
 def test_what_nobody_expects_is_one_line_without_a_traceback(monkeypatch, capfd):
     """The terminal gets the kind and the place; the page gets a sentence."""
     monkeypatch.setattr(load, "view", lambda state: 1 / 0)
-    said = outcome("load:view", {})
+    said = compute_outcome("load:view", {})
     told = capfd.readouterr()
     assert "ZeroDivisionError" in said["error"]
     assert re.fullmatch(r"ldpopt studio: unexpected ZeroDivisionError in test_processes\.py:\d+\n", told.err)
@@ -150,7 +150,7 @@ def test_a_process_whose_studio_was_killed_says_nothing(tmp_path, monkeypatch, c
     folder.mkdir()
     here.send_bytes(b'["load:view", {}]')
     try:
-        processes._work(there, False, str(folder))
+        processes._run_process(there, False, str(folder))
     finally:
         signal.signal(signal.SIGINT, before)
         tempfile.tempdir = None  # the folder is gone

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from ldpopt_studio import ask, questionnaire
-from ldpopt_studio.fields import FieldError, plain
+from ldpopt_studio.fields import FieldError, to_json_types
 from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 from ldpopt_survey.estimate.intervals import two_sided
 
@@ -16,7 +16,7 @@ def state(count=5, **more):
 
 
 def planned(**more):
-    return plain(questionnaire.planned(state(**more), lambda share: None))
+    return to_json_types(questionnaire.plan_view(state(**more), lambda share: None))
 
 
 WAYS = [(5, 1.0, "one question each"), (5, 3.0, "booklets"), (2, 3.0, "booklets"), (2, 0.2, "one question each")]
@@ -62,7 +62,7 @@ def test_how_a_questionnaire_grows():
     """At epsilon 1 the plan needs the fewest possible at every length, a split of epsilon ever more times as many."""
     shares = []
     counts = questionnaire.growth(state(count=1, at=0), shares.append)["counts"]
-    assert [one["questions"] for one in counts] == list(questionnaire.GROWN)
+    assert [one["questions"] for one in counts] == list(questionnaire.QUESTION_COUNTS)
     assert shares[-1] == 1
     assert len({one["planned"] for one in counts}) == len(counts)
     for before, after in pairwise(counts):

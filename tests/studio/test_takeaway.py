@@ -24,8 +24,8 @@ from ldpopt.errors import InvalidInput
 from ldpopt.io.channels import parse_channel
 from ldpopt.mechanisms import randomized_response
 from ldpopt_studio import ask, inspect, meaning, source, takeaway, tell
-from ldpopt_studio.questionnaire import planned
-from ldpopt_studio.source import SHORT, here
+from ldpopt_studio.questionnaire import plan_view
+from ldpopt_studio.source import TOP_LEVEL_NAMES, write_file_command
 from ldpopt_survey.plan.plan import Plan
 
 ODD = ["a,b", "it's", '"quoted"', "línea", "$HOME `x`", "back\\slash", "-x", "#", "🙂", "two  blanks", "%s {x}", "END"]
@@ -83,7 +83,7 @@ def test_exported_code_makes_the_same_again(seed):
     """
     state = STATES[seed]
     shown = tell.view(state)
-    code = takeaway.taken({"view": "tell", "state": state})["code"]
+    code = takeaway.take_away({"view": "tell", "state": state})["code"]
     space = {}
     exec(compile(code, "taken.py", "exec"), space)
     design = space["design"]
@@ -96,14 +96,14 @@ def test_exported_code_makes_the_same_again(seed):
                 assert np.abs(rows[label] - np.asarray(block["row"])).max() <= 1e-12
     if shown["respondents"]["private"] is not None:
         assert space["respondents"].respondents == shown["respondents"]["private"]
-    assert bool(space["checked"]) == shown["proof"]["verified"]
+    assert bool(space["verification"]) == shown["proof"]["verified"]
 
 
 @pytest.mark.parametrize("seed", range(0, 50, 9))
 def test_taken_files_are_the_state(seed):
     """The design file verifies and has the page's value; both channel files hold the design's very numbers."""
     state = STATES[seed]
-    files = {file["name"]: file["content"] for file in takeaway.taken({"view": "tell", "state": state})["files"]}
+    files = {file["name"]: file["content"] for file in takeaway.take_away({"view": "tell", "state": state})["files"]}
     design = parse_design(files["design.json"])
     assert design.value == tell.view(state)["value"]
     assert bool(design.verify())
@@ -141,7 +141,7 @@ def shell(tmp_path):
 
 def same(text, seed):
     """A design file that a command wrote is the state's design."""
-    design, made = parse_design(text), tell.solved(STATES[seed]).design
+    design, made = parse_design(text), tell.solve(STATES[seed]).design
     assert abs(design.value - made.value) <= 1e-12
     assert np.abs(design.channel.matrix - made.channel.matrix).max() <= 1e-12
     assert design.channel.inputs == made.channel.inputs
@@ -152,7 +152,7 @@ def same(text, seed):
 def test_the_command_makes_the_same_again(shell):
     """The command, run by a shell, writes a design of the page's value and channel, whatever the labels are."""
     seed = next(at for at, one in enumerate(STATES) if ODD[1] in one["labels"])
-    folder = shell(takeaway.taken({"view": "tell", "state": STATES[seed]})["command"])
+    folder = shell(takeaway.take_away({"view": "tell", "state": STATES[seed]})["command"])
     same((folder / "design.json").read_text("utf-8"), seed)
 
 
@@ -160,7 +160,7 @@ def test_the_command_makes_the_same_again(shell):
 def test_commands_on_one_line(seed, tmp_path, monkeypatch):
     """The options of a command say the state's numbers to the last digit."""
     monkeypatch.chdir(tmp_path)
-    command = takeaway.taken({"view": "tell", "state": STATES[seed]})["command"]
+    command = takeaway.take_away({"view": "tell", "state": STATES[seed]})["command"]
     if "<<" in command:
         (tmp_path / "populations.json").write_text(command.split("\n")[1])
     line = shlex.split(command.splitlines()[-1])
@@ -172,7 +172,7 @@ def test_commands_on_one_line(seed, tmp_path, monkeypatch):
 @pytest.mark.parametrize("state", [{"text": "a\nEND\nb"}, STATES[0], {"ε": ["ü", "🙂", "</script>", "'"]}])
 def test_a_link_restores_its_state(state):
     """What stands in a link is the state itself, to the last digit, in letters that addresses may have."""
-    link = takeaway.fragment("tell", state)
+    link = takeaway.link_fragment("tell", state)
     assert set(link) <= set("#&=-_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
     parts = dict(part.split("=") for part in link.removeprefix("#").split("&"))
     text = base64.urlsafe_b64decode(parts["state"] + "=" * (-len(parts["state"]) % 4))
@@ -182,7 +182,7 @@ def test_a_link_restores_its_state(state):
 def test_texts_that_end_a_here_document():
     """A file's own lines never end it early, whatever they are."""
     content = "END\nEND_\nx\n"
-    assert here("a b.txt", content) == f"cat > 'a b.txt' <<'END__'\n{content}END__\n"
+    assert write_file_command("a b.txt", content) == f"cat > 'a b.txt' <<'END__'\n{content}END__\n"
 
 
 @pytest.mark.parametrize("name", [*sorted(NAMED), "hockey-stick:1.5", "alpha:-0.3", "alpha:2.0"])
@@ -226,7 +226,7 @@ def survey_state(seed):
 def test_exported_code_of_surveys(seed):
     """The program of a survey makes the very plan that is taken away, whatever questions are called."""
     state = survey_state(seed)
-    taken = takeaway.taken({"view": "ask", "state": state})
+    taken = takeaway.take_away({"view": "ask", "state": state})
     files = {file["name"]: file["content"] for file in taken["files"]}
     space = {}
     exec(compile(taken["code"], "taken.py", "exec"), space)
@@ -244,9 +244,9 @@ def test_several_questions_are_taken_away_as_they_are_planned(solve, shell, tmp_
     """The plan, the file, the command and the page are those of "Who is asked what", not of the split of epsilon."""
     asked = [{"name": name, "pilot": [1, 1], "half_width": 0.05} for name in ("a", "b", "c")]
     state = {"questions": asked, "epsilon": 2.5, "solve": solve, "respondents": 9000, "split": [3, 1, 1]}
-    page = {**state, "epsilon": ask.told(state)["epsilon"]}  # as the card is asked for it
-    shown = planned(page, lambda share: None)
-    taken = takeaway.taken({"view": "ask", "state": state})
+    page = {**state, "epsilon": ask.survey_view(state)["epsilon"]}  # as the card is asked for it
+    shown = plan_view(page, lambda share: None)
+    taken = takeaway.take_away({"view": "ask", "state": state})
     files = {file["name"]: file["content"] for file in taken["files"]}
     plan = Plan.from_json(files["plan.json"])
     booklets = [{"questions": tuple(a.name for a in q.answers), "share": str(q.probability)} for q in plan.questions]
@@ -256,13 +256,13 @@ def test_several_questions_are_taken_away_as_they_are_planned(solve, shell, tmp_
         folder = shell(taken["command"])
     else:  # the same lines, without a shell
         folder, (written, line) = tmp_path, taken["command"].strip().rsplit("\n", 1)
-        assert written + "\n" == here("survey.toml", files["survey.toml"])
+        assert written + "\n" == write_file_command("survey.toml", files["survey.toml"])
         monkeypatch.chdir(folder)
         (folder / "survey.toml").write_text(files["survey.toml"], "utf-8")
         assert CliRunner().invoke(app, shlex.split(line)[1:]).exit_code == 0
     assert Plan.from_json((folder / "plan.json").read_text("utf-8")).checksum == plan.checksum
     assert files["bound.json"] == (folder / "bound.json").read_text("utf-8")
-    page = takeaway.page({"view": "ask", "state": state})["content"]
+    page = takeaway.report_file({"view": "ask", "state": state})["content"]
     assert f"A survey of {shown['respondents']:,} people" in page
     assert f"fewer than {shown['least']:,} people" in page
     assert takeaway.view({"view": "ask", "state": state}) == {"slow": True}
@@ -274,12 +274,12 @@ def test_the_command_of_a_survey(shell, aim, even):
     """`ldpopt survey plan`, or a program where it has no word for the aim, plans the channel that is taken away."""
     question = survey_state(0)["questions"][0]
     state = {"questions": [question | ({"pilot": [1] * len(question["pilot"])} if even else {})], "epsilon": 1.0}
-    taken = takeaway.taken({"view": "ask", "state": {**state, "aim": aim}})
+    taken = takeaway.take_away({"view": "ask", "state": {**state, "aim": aim}})
     folder = shell(taken["command"])
     made = Plan.from_json((folder / "plan.json").read_text("utf-8"))
     kept = Plan.from_json(next(file["content"] for file in taken["files"] if file["name"] == "plan.json"))
     assert [one.channel for one in made.questions] == [one.channel for one in kept.questions]
-    other = takeaway.taken({"view": "ask", "state": {**state, "aim": "together" if aim == "widest" else "widest"}})
+    other = takeaway.take_away({"view": "ask", "state": {**state, "aim": "together" if aim == "widest" else "widest"}})
     assert other["command"].startswith("cat > survey.py")
 
 
@@ -288,10 +288,10 @@ def test_exported_code_of_what_it_means(capsys):
     state = {"question": {"pilot": [0.5, 0.3, 0.2]}, "epsilon": 1.0, "prior": 0.01, "rounds": 3, "answer": 1}
     shown = meaning.view(state)
     space = {}
-    exec(compile(takeaway.taken({"view": "meaning", "state": state})["code"], "taken.py", "exec"), space)
-    assert abs(1 / (1 + space["against"]) - shown["posterior"]["most"]) <= 1e-12
-    assert f"at most {1 / (1 + space['against'])}" in capsys.readouterr().out
-    assert space["together"].epsilon_at(1e-6) == pytest.approx(shown["now"]["epsilon_at_delta"], abs=1e-9)
+    exec(compile(takeaway.take_away({"view": "meaning", "state": state})["code"], "taken.py", "exec"), space)
+    assert abs(1 / (1 + space["odds_against"]) - shown["posterior"]["most"]) <= 1e-12
+    assert f"at most {1 / (1 + space['odds_against'])}" in capsys.readouterr().out
+    assert space["composition"].epsilon_at(1e-6) == pytest.approx(shown["now"]["epsilon_at_delta"], abs=1e-9)
 
 
 def test_reports_of_surveys_and_meaning():
@@ -303,7 +303,7 @@ def test_reports_of_surveys_and_meaning():
     questions = [{"name": name, "labels": [], "pilot": pilot, "half_width": 0.05} for name, pilot in pilots.items()]
     for epsilon, proved in ((0.1, "No channel within these limits has less than"), (3.0, "<h2>age + vote</h2>")):
         state = {"questions": questions, "solve": "respondents", "epsilon": epsilon}
-        page = takeaway.page({"view": "ask", "state": state})["content"]
+        page = takeaway.report_file({"view": "ask", "state": state})["content"]
         before, found, after = page.partition(proved)
         assert found
         assert ("No channel within these limits" in before + found) or epsilon == 3.0
@@ -311,7 +311,7 @@ def test_reports_of_surveys_and_meaning():
         assert re.search(r"No private survey of fewer than [\d,]+ people reaches these half-widths", page)
         assert "Whatever you answer" in page
     state = {"question": {"pilot": [0.5, 0.5]}, "epsilon": 1.0, "prior": 0.01}
-    page = takeaway.page({"view": "meaning", "state": state})["content"]
+    page = takeaway.report_file({"view": "meaning", "state": state})["content"]
     assert "at most 1 in 37" in page
     assert "compose([channel], rounds)" in page
     rounds = page.partition("Many rounds")[2].partition("</table>")[0]
@@ -335,11 +335,11 @@ def test_reports_of_surveys_and_meaning():
 def test_code_of_any_channel(state, capsys):
     """The program of a channel has the very channel that is looked at, mended or not, and finds the same best one."""
     shown = inspect.view(state)
-    taken = takeaway.taken({"view": "inspect", "state": state})
+    taken = takeaway.take_away({"view": "inspect", "state": state})
     space = {}
     exec(compile(taken["code"], "taken.py", "exec"), space)
     assert space["channel"].matrix.tolist() == shown["matrix"]
-    assert space["channel"] == inspect.looked(state).channel
+    assert space["channel"] == inspect.read_inspection(state).channel
     assert "local dp" in capsys.readouterr().out
     if shown["comparison"]:
         assert abs(space["design"].value - shown["comparison"]["optimum"]) <= 1e-12
@@ -350,9 +350,9 @@ def test_code_of_any_channel(state, capsys):
 
 def test_a_dropped_design_is_taken_away_as_it_is():
     """Forged or not, the file that was dropped is the file that is taken away."""
-    text = takeaway.taken({"view": "tell", "state": STATES[0]})["files"][0]["content"]
+    text = takeaway.take_away({"view": "tell", "state": STATES[0]})["files"][0]["content"]
     files = {
-        one["name"]: one["content"] for one in takeaway.taken({"view": "inspect", "state": {"text": text}})["files"]
+        one["name"]: one["content"] for one in takeaway.take_away({"view": "inspect", "state": {"text": text}})["files"]
     }
     assert files["design.json"] == text
 
@@ -363,7 +363,7 @@ def test_a_dropped_design_is_taken_away_as_it_is():
 def test_the_report_of_a_design():
     """The page stands alone, names the populations as text, tells value, promise, proof, and how to make it again."""
     state = STATES[0] | {"names": ["<b>bold</b>", "b & c"]}
-    made = takeaway.page({"view": "tell", "state": state})
+    made = takeaway.report_file({"view": "tell", "state": state})
     page = made["content"]
     assert made["name"] == "tell.html"
     assert "<b>bold" not in page
@@ -378,13 +378,13 @@ def test_the_report_of_a_design():
 
 def test_the_report_of_any_channel():
     """A forged design is called forged in its report, too; a mended matrix says how it was mended."""
-    text = json.loads(takeaway.taken({"view": "tell", "state": STATES[0]})["files"][0]["content"])
+    text = json.loads(takeaway.take_away({"view": "tell", "state": STATES[0]})["files"][0]["content"])
     forged = json.dumps(text | {"upper_bound": text["value"]})
-    page = takeaway.page({"view": "inspect", "state": {"text": forged, "name": "<x>.json"}})["content"]
+    page = takeaway.report_file({"view": "inspect", "state": {"text": forged, "name": "<x>.json"}})["content"]
     assert "The proof fails" in page
     assert "<x>" not in page
-    page = takeaway.page({"view": "inspect", "state": {"text": "3 1\n1 3", "mend": True}})["content"]
-    assert "whose sums were 4" in page
+    page = takeaway.report_file({"view": "inspect", "state": {"text": "3 1\n1 3", "mend": True}})["content"]
+    assert "which were 4" in page
 
 
 def test_views_that_are_none():
@@ -392,7 +392,7 @@ def test_views_that_are_none():
     for state, field in (({"view": "x", "state": {}}, "view"), ({"view": "tell"}, "state"), ({}, "view"),
                          ({"view": "tell", "state": {"p0": [1]}}, "p1")):  # fmt: skip
         with pytest.raises(InvalidInput) as error:
-            takeaway.taken(state)
+            takeaway.take_away(state)
         assert error.value.field == field
 
 
@@ -407,7 +407,7 @@ def test_what_takes_long_is_left_to_a_job():
 
 def test_programs_import_names_from_where_users_find_them():
     """What is imported from the package itself is exported there."""
-    assert set(ldpopt.__all__) >= SHORT
+    assert set(ldpopt.__all__) >= TOP_LEVEL_NAMES
 
 
 def test_pieces_of_code():
@@ -416,19 +416,21 @@ def test_pieces_of_code():
     assert limits == ["LocalDP(1.0)", "ApproximateLDP(epsilon=1.0, delta=1e-06)"]
     assert source.divergence_source(KL) == ("KL", "KL")
     assert source.divergence_source(hockey_stick(1.5)) == ("hockey_stick(1.5)", "hockey_stick")
-    assert source.listed("p", [0.1, 0.9]) == "p = [0.1, 0.9]"
-    assert source.head("Asks", ["vote"]).startswith('# Asks: "vote".')
-    assert source.imports(["LocalDP", "Outputs"]) == "from ldpopt import LocalDP\nfrom ldpopt.design import Outputs"
-    assert source.limits_of(optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0))) == {"epsilon": 1.0}
+    assert source.list_source("p", [0.1, 0.9]) == "p = [0.1, 0.9]"
+    assert source.header_comment("Asks", ["vote"]).startswith('# Asks: "vote".')
+    assert (
+        source.import_lines(["LocalDP", "Outputs"]) == "from ldpopt import LocalDP\nfrom ldpopt.design import Outputs"
+    )
+    assert source.plan_limits(optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0))) == {"epsilon": 1.0}
 
 
 def test_the_files_of_a_design():
     """The design, its channel twice, its populations and the program."""
     asked = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
-    taken = takeaway.taken({"view": "tell", "state": asked})
+    taken = takeaway.take_away({"view": "tell", "state": asked})
     names = ["design.json", "channel.json", "channel.csv", "populations.json", "design.py"]
     assert [file["name"] for file in taken["files"]] == names
-    assert takeaway.fragment("tell", {"epsilon": 1}) == "#view=tell&state=eyJlcHNpbG9uIjoxfQ"
+    assert takeaway.link_fragment("tell", {"epsilon": 1}) == "#view=tell&state=eyJlcHNpbG9uIjoxfQ"
 
 
 def test_own_divergences_have_no_name():

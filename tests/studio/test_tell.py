@@ -15,7 +15,7 @@ def test_the_view_has_the_optimum_and_its_proof():
     shown = tell.view({"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3})
     assert shown["proof"]["verified"]
     assert round(shown["value"], 6) == 0.029225
-    assert tell.posed({"p0": [0.5, 0.5], "p1": [0.2, 0.8], "epsilon": 1.0}).quick
+    assert tell.read_problem({"p0": [0.5, 0.5], "p1": [0.2, 0.8], "epsilon": 1.0}).is_quick
 
 
 def test_equal_rows_are_one_block():
@@ -39,6 +39,6 @@ def test_populations_of_pasted_lines_and_of_the_package():
     """Counts become shares, and the survey that comes with the package has three questions."""
     assert load.view({"pasted": "no,3,6\nyes,7,4", "counts": True})["p0"] == [0.3, 0.7]
     pair = Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4]))
-    assert load.state_of(pair)["labels"] == ["no", "yes"]
+    assert load.populations_state(pair)["labels"] == ["no", "yes"]
     titles = [example["title"] for example in load.examples({})["examples"]]
     assert titles == ["ANES 1996: party (7)", "ANES 1996: income (24)", "ANES 1996: education (7)"]

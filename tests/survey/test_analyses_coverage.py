@@ -21,7 +21,7 @@ QUICK = {
 
 @pytest.mark.skipif(not SCRIPT.exists(), reason="the experiments are not beside these tests")
 @pytest.mark.parametrize("name", QUICK)
-def test_intervals_cover_as_they_say(name):
+def test_intervals_have_their_stated_coverage(name):
     """Every kind of interval holds the truth in 95 % of simulated surveys, within five standard errors."""
     spec = importlib.util.spec_from_file_location("analyses_run", SCRIPT)
     run = importlib.util.module_from_spec(spec)

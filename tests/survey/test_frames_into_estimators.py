@@ -78,14 +78,16 @@ ESTIMATORS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_what_is_read_back_is_estimated(delivered: tuple[Plan, Path], reader: str, name: str) -> None:
-    """No estimator asks for another type than the readers give."""
+def test_reports_read_back_are_accepted_by_every_estimator(
+    delivered: tuple[Plan, Path], reader: str, name: str
+) -> None:
+    """No estimator requires another type than the readers return."""
     plan, folder = delivered
     ESTIMATORS[name](READERS[reader](folder), plan.question("a"), plan.question("b"))
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_frame_gives_what_the_counts_of_its_file_give(delivered: tuple[Plan, Path], reader: str) -> None:
+def test_a_frame_gives_the_estimate_of_its_file(delivered: tuple[Plan, Path], reader: str) -> None:
     """The estimate from a frame is that from the file, to the last bit."""
     plan, folder = delivered
     counts = aggregate(plan, folder / "r.csv")

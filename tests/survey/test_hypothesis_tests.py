@@ -135,7 +135,7 @@ def test_impossible_reports_reject_for_certain():
     assert made.statistic == math.inf
 
 
-def test_a_channel_that_says_nothing_never_rejects():
+def test_an_uninformative_channel_never_rejects():
     q = Channel([[0.5, 0.5], [0.5, 0.5]])
     made = goodness_of_fit({0: 80, 1: 20}, q, [0.5, 0.5])
     assert (made.degrees, made.p_value) == (0, 1.0)
@@ -181,8 +181,8 @@ def test_a_category_that_nobody_reported_takes_no_part(q):
         assert np.isclose(made.statistic, want.statistic)
 
 
-def test_counts_beside_counts_are_counts():
-    """An array that could be counts or reports is what the other array is; two such arrays are refused."""
+def test_an_ambiguous_array_follows_the_other_sample():
+    """An array that could be counts or reports is read like the other one; two such arrays are refused."""
     q = np.array([[0.8, 0.2], [0.2, 0.8]])
     want = two_sample(CountTable.from_counts([0, 1], range(2)), CountTable.from_counts([40, 60], range(2)), q)
     assert two_sample([0, 1], [40, 60], q) == want

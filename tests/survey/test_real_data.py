@@ -14,7 +14,7 @@ from ldpopt.datasets import load_anes96
 from ldpopt.design import FisherInformation
 from ldpopt.errors import LdpoptError
 from ldpopt.mechanisms import randomized_response, subset_selection
-from ldpopt_survey import CountTable, Memoised, Plan, Simultaneous, aggregate, estimate, privatize
+from ldpopt_survey import CountTable, Memoized, Plan, Simultaneous, aggregate, estimate, privatize
 from ldpopt_survey.collect.words import SecretKey
 
 PLAN = Path(__file__).parents[1] / "data" / "anes_plan.json"
@@ -61,7 +61,7 @@ def test_the_other_half_comes_back(plan: Plan, halves, tmp_path: Path) -> None:
         columns[question.name] = pa.array(labels[data[question.name].codes[drawn]])
     pq.write_table(pa.table(columns), tmp_path / "answers.parquet")
     SecretKey(bytes(32)).save(tmp_path / "key")
-    tally = privatize(plan, tmp_path / "answers.parquet", tmp_path / "reports", Memoised(tmp_path / "key"))
+    tally = privatize(plan, tmp_path / "answers.parquet", tmp_path / "reports", Memoized(tmp_path / "key"))
     assert tally.rows == ROWS
     counts, covered = aggregate(plan, tmp_path / "reports"), 0
     for question in plan.questions:

@@ -57,7 +57,7 @@ FULL = {
 }  # fmt: skip
 
 
-def test_what_is_declared_is_read_and_written_back() -> None:
+def test_declared_fields_are_read_and_written_back() -> None:
     """`load` after `dump`, also through JSON, is the identity; tables, other names and inline records included."""
     made = load(Outer, FULL, "file")
     assert (made.name, made.kind, made.open, made.own.share) == ("x", "b", True, 0.25)

@@ -16,7 +16,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import (
     CountTable,
     MaximumLikelihood,
-    Memoised,
+    Memoized,
     QuestionSpec,
     Survey,
     SurveySpec,
@@ -74,7 +74,7 @@ def forms(survey: Survey, answers: pd.DataFrame, tmp_path_factory: pytest.TempPa
     answers.to_csv(folder / "a.csv", index=False)
     create_key(folder / "key")
     for ending in ("csv", "parquet"):
-        privatize(survey.plan, folder / "a.csv", folder / f"r.{ending}", Memoised(folder / "key"))
+        privatize(survey.plan, folder / "a.csv", folder / f"r.{ending}", Memoized(folder / "key"))
     table = pq.read_table(folder / "r.parquet")
     return {
         "pandas.read_csv": pd.read_csv(folder / "r.csv"),
@@ -107,7 +107,7 @@ def channels(survey: Survey, question: str) -> list[Any]:
 
 @pytest.mark.full(but=3)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_form_of_reports_goes_into_every_estimator(survey: Survey, forms: dict[str, Any], name: str) -> None:
+def test_every_estimator_accepts_every_form_of_reports(survey: Survey, forms: dict[str, Any], name: str) -> None:
     """Every estimator and test gives the same number for all forms of the reports and all forms of the channel."""
     reports, reference = forms[name], pd.DataFrame(forms["pandas.read_csv"])
     want = np.bincount(reference["drug"], minlength=2).tolist()

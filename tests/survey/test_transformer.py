@@ -42,7 +42,7 @@ def test_a_row_s_reports_together_keep_epsilon(fitted) -> None:
     assert fitted.plan_.question("income").categories == ("low", "middle", "high")
 
 
-def test_reports_have_the_law_of_the_channel(fitted) -> None:
+def test_reports_have_the_distribution_of_the_channel(fitted) -> None:
     """The reports of one answer are those of its row, to five standard deviations."""
     reports = fitted.transform(ANSWERS)
     question = fitted.plan_.question("children")
@@ -95,8 +95,8 @@ def test_wrong_input_is_refused_in_words(wrong, why) -> None:
         wrong()
 
 
-def test_no_answer_is_told_in_an_error(fitted) -> None:
-    """Columns and answers that were not fitted are refused, without a value."""
+def test_no_error_quotes_an_answer(fitted) -> None:
+    """Columns and answers that were not fitted are refused, and no message has a value."""
     with pytest.raises(ValueError, match="missing:\n- children"):
         fitted.transform(ANSWERS[["income"]])
     for wrong in (987, 987.5, [[987]] * 4000, "987", pd.Timestamp(987, unit="D")):
@@ -206,8 +206,8 @@ def test_missing_answers_go_by_the_policy(kind) -> None:
     assert (empty.isna().to_numpy() == HOLES.isna().to_numpy()).all()
 
 
-def test_missing_answers_that_tell_others_are_refused() -> None:
-    """An empty report that stands beside one answer alone would tell it; with an answer of its own nothing does."""
+def test_missing_answers_that_disclose_others_are_refused() -> None:
+    """An empty report that occurs with one answer only would disclose it; a category of its own does not."""
     telling = pd.DataFrame({"a": ["x", "y"] * 50, "b": [True, None, False, None] * 25})
     with pytest.raises(InvalidInput, match="missing='category'"):
         PrivatizingTransformer(missing="left out").fit_transform(telling)

@@ -110,8 +110,8 @@ def test_many_respondents_are_counted_nearly():
     assert abs(np.mean(truths > np.quantile(nulls, 0.95)) - 0.8) < 0.01
 
 
-def test_equal_reports_are_never_told_apart():
-    """Of populations with the same reports no number of respondents is enough, and the error says so."""
+def test_equal_reports_are_never_distinguished():
+    """For populations with the same reports no number of respondents is enough, which the error states."""
     with pytest.raises(InvalidInput, match="the same reports"):
         respondents_to_distinguish(Q, P0, P0)
     for ulps in (0, 1):  # one report, whose law sums to one but for rounding

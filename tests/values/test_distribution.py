@@ -106,7 +106,7 @@ def test_every_kind_of_number_is_taken(values):
         (None, "p0: expected"),
         ([1j, 1], "p0: expected an array of numbers, got [1j, 1]"),
         ([[1], [1, 2]], "p0: expected an array of numbers, got [[1], [1, 2]]"),
-        ({"a": 1}, "p0: expected an array of numbers, got {'a': 1}"),
+        ({"a": 1}, "p0: expected an array of numbers (a pandas Series keeps its labels), got {'a': 1}"),
         ([10**400, 1], "p0: expected an array of numbers, got [1000"),
         (np.array(["2024-01-01"], dtype="datetime64[D]"), "p0: expected an array of numbers"),
     ],

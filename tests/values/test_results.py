@@ -104,6 +104,7 @@ def test_the_same_few_methods(made):
         assert {line.count(" & ") for line in latex.splitlines() if line.endswith("\\\\")} == {len(one._cells()) - 1}
 
 
+@pytest.mark.full
 def test_pictures(made):
     """What has a picture draws it on axes of its own, or on those it is given."""
     for one in [one for one in made if isinstance(one, Pictured)]:

@@ -26,7 +26,7 @@ import numpy as np
 
 FEATURES: dict[str, tuple[str, str]] = {
     "response": ("draws randomized responses of $k$ answers", r"randomi[sz]ed_?resp|randresp|GRR|DEClient"),
-    "unary": ("draws unary encodings, symmetric (SUE) and optimised (OUE)", r"unary|\bUE|OUE|SUE|bitvec"),
+    "unary": ("draws unary encodings, symmetric (SUE) and optimized (OUE)", r"unary|\bUE|OUE|SUE|bitvec"),
     "hashing": ("draws local hashing (OLH)", r"hash|\bLH|OLH"),
     "thresholding": ("draws thresholded histograms (THE)", r"thresh|histogram_?enc|\bHE(?![a-z])|THE\b"),
     "subset": ("draws subset selection", r"subset_?sel|\bSS_"),
@@ -34,7 +34,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "number": ("draws noise for a number", r"laplace|geometric|gaussian(?!_calib)|piecewise|square_?wave"),
     "shares": ("estimates shares from reports", r"debias|aggregator|estimate(?!d)"),
     "intervals": ("gives shares with intervals", r"interval|confidence|conf_?int"),
-    "bayes": ("estimates by expectation–maximisation", r"ibu|bayesian_update|expectation_max|maximum_?likelihood"),
+    "bayes": ("estimates by expectation–maximization", r"ibu|bayesian_update|expectation_max|maximum_?likelihood"),
     "attributes": ("splits a budget over several attributes", r"SMP|SPL|RSpFD|split_budget|attribute"),
     "samples": ("weights, strata and clusters of the sample", r"strat(a|um)|cluster|taylor|replicate_?w|SampleDesign"),
     "replicates": ("replicate weights, raking, post-stratification", r"replicate|rak(e|ing)|post_?strat"),
@@ -47,7 +47,10 @@ FEATURES: dict[str, tuple[str, str]] = {
     "leakage": ("mutual information and leakage of a matrix", r"leakage|mutual_info|shannon|capacity|vuln"),
     "tradeoff": ("trade-off curve (f-DP)", r"trade_?off|fdp|f_dp|beta$"),
     "composition": ("$(\\varepsilon, \\delta)$ of many responses together", r"compos|k_fold|kov"),
-    "pairs": ("composes pairs of laws of one's own", r"two_probability|from_pmf|FinitePair|create_from|prob.*mass"),
+    "pairs": (
+        "composes user-defined pairs of distributions",
+        r"two_probability|from_pmf|FinitePair|create_from|prob.*mass",
+    ),
     "training": ("subsampled Gaussians, for private training", r"subsampl.*gauss|poisson.*gauss|dpsgd|noisy_?sgd"),
     "loss": ("channel of least expected loss within $\\varepsilon$", r"min_loss|ExpectedLoss|optimal_(channel|mech)"),
     "optimal": (

@@ -272,7 +272,7 @@ def yes_no_bound(m: float, epsilon: float) -> Row:
     spread = pairs_of_sets / math.comb(m - 1, m // 2)
     best = 0.25 * m / respondent_information(m, epsilon)
     halves, share, unit_variance = (np.full(2, 0.5),), (np.array([[1.0, 0.0]]),), (np.ones(1),)
-    respondents_bound = RespondentsBound.of(
+    respondents_bound = RespondentsBound.from_targets(
         epsilon, halves * m, share * m, unit_variance * m, unit_variance * m
     )  # each share with the variance 1
     return {

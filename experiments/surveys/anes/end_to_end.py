@@ -26,7 +26,7 @@ from scipy import stats
 from ldpopt.datasets import load_anes96
 from ldpopt_survey import (
     CountTable,
-    Memoised,
+    Memoized,
     Plan,
     QuestionSpec,
     Simultaneous,
@@ -86,7 +86,7 @@ def write_answers(path: Path, rows: int) -> None:
 def run(folder: Path) -> None:
     plan = planned()
     begin = time.perf_counter()
-    tally = privatize(plan, folder / "answers.parquet", folder / "reports", Memoised(folder / "key"), Threads(2))
+    tally = privatize(plan, folder / "answers.parquet", folder / "reports", Memoized(folder / "key"), Threads(2))
     middle = time.perf_counter()
     counts = aggregate(plan, folder / "reports", runner=Threads(2))
     end = time.perf_counter()

@@ -1,7 +1,8 @@
 """What a device costs: the best sheets for k answers and epsilon, beside the best channel without a denominator.
 
-``python experiments/surveys/paper/run.py`` writes ``losses.csv``, ``classical.csv`` and the tables of README.md and
-docs/how-to/survey/paper-forms.md; about twenty minutes on two cores. What was interrupted goes on.
+``python experiments/surveys/paper/run.py`` writes ``losses.csv``, ``classical.csv`` and the tables of README.md,
+docs/how-to/survey/paper-forms.md and docs/explanation/randomizing-by-hand.md. It takes about twenty minutes on two
+cores, and continues an interrupted run.
 """
 
 from __future__ import annotations
@@ -128,9 +129,11 @@ def main() -> int:
     designs = classical()
     write("classical.csv", designs)
     every = [rows[one] for one in todo]
-    for page in (HERE / "README.md", HERE.parents[2] / "docs" / "how-to" / "survey" / "paper-forms.md"):
-        for epsilon in EPSILONS if page.parent == HERE else (1.0,):
-            fill(page, f"losses at {epsilon:g}", table(every, epsilon))
+    docs = HERE.parents[2] / "docs"
+    for epsilon in EPSILONS:
+        fill(HERE / "README.md", f"losses at {epsilon:g}", table(every, epsilon))
+    fill(docs / "how-to" / "survey" / "paper-forms.md", "losses at 1", table(every, 1.0))
+    for page in (HERE / "README.md", docs / "explanation" / "randomizing-by-hand.md"):
         fill(page, "classical", classical_table(designs))
     return 0
 

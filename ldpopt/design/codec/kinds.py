@@ -40,11 +40,11 @@ PROBLEM_FIELDS = frozenset({"utility", "constraints", "channel", "edges"})
 def encodable_types() -> dict[str, type]:
     """List the classes by name, including the dataclasses that certificates hold."""
     types: dict[str, type] = {}
-    waiting: list[type] = [*registered(utilities, constraints, CERTIFICATE_MODULES).values(), *UNTAGGED_TYPES]
-    while waiting:
-        kind = waiting.pop()
+    queue: list[type] = [*registered(utilities, constraints, CERTIFICATE_MODULES).values(), *UNTAGGED_TYPES]
+    while queue:
+        kind = queue.pop()
         if types.setdefault(kind.__name__, kind) is kind and kind is not Certificate:
-            waiting += [part for part in _parts(kind) if part.__name__ not in types]
+            queue += [part for part in _parts(kind) if part.__name__ not in types]
     return {name: kind for name, kind in types.items() if not inspect.isabstract(kind)}
 
 
@@ -93,10 +93,10 @@ def _parts(kind: type) -> Iterator[type]:
     """Generate the dataclasses of this package that the fields of a class are declared to hold."""
     if issubclass(kind, Kind):
         yield from kind.takes
-    waiting = [hint for hint, _ in fields(kind).values()]
-    while waiting:
-        hint = waiting.pop()
-        waiting += get_args(hint)
+    queue = [hint for hint, _ in fields(kind).values()]
+    while queue:
+        hint = queue.pop()
+        queue += get_args(hint)
         if isinstance(hint, type) and dataclasses.is_dataclass(hint) and hint.__module__.startswith("ldpopt."):
             yield hint
 
@@ -235,6 +235,5 @@ def _family(name: str) -> Any:
 def expect_keys(data: dict[str, Any], expected: set[str], where: str) -> None:
     """Raise `InvalidInput` unless the keys of an object are `expected`."""
     if set(data) != expected:
-        raise invalid(
-            FILE_KIND, f"the keys {', '.join(sorted(expected))}", ", ".join(sorted(data)) or Phrase("none"), where
-        )
+        keys = ", ".join(sorted(data))
+        raise invalid(FILE_KIND, f"the keys {', '.join(sorted(expected))}", keys or Phrase("an empty object"), where)

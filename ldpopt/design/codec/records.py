@@ -128,6 +128,14 @@ Problem = dict[str, Any]
 """The `utility`, `constraints`, `channel` and `edges` of the design or certificate that holds a certificate."""
 
 
+def without_alias(hint: Any) -> Any:
+    """Return the type that a type alias of Python 3.12 stands for, such as NumPy 2.5's `NDArray`; others unchanged."""
+    alias, parameters = get_origin(hint) or hint, get_args(hint)
+    if not hasattr(alias, "__value__"):
+        return hint
+    return without_alias(alias.__value__[parameters] if parameters else alias.__value__)
+
+
 class Reader:
     """A reader of the parts of one file."""
 
@@ -136,6 +144,7 @@ class Reader:
 
     def read(self, data: Any, hint: Any, where: str, problem: Problem | None = None) -> Any:
         """Decode `data` for a field with the type `hint`; `where` is its place in error messages."""
+        hint = without_alias(hint)
         origin = get_origin(hint)
         if hint is Any:
             return self._any(data, where, problem)
@@ -178,7 +187,7 @@ class Reader:
         """Build an instance of a class from its stated fields."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise invalid(FILE_KIND, f"objects at most {MAX_DEPTH} deep", Phrase("more"), where)
+            raise InvalidInput(f"{FILE_KIND}: objects must be nested at most {MAX_DEPTH} deep, got {where}")
         extra: Problem = {}
         if issubclass(kind, Certificate):
             if problem is None:
@@ -188,9 +197,9 @@ class Reader:
         fields = known.fields(kind)
         if set(stated_fields) - set(fields):
             raise invalid(FILE_KIND, f"the fields {', '.join(fields)}", min(set(stated_fields) - set(fields)), where)
-        missing = [name for name, (_, optional) in fields.items() if not optional and name not in stated_fields]
-        if missing:
-            raise invalid(FILE_KIND, f"the field {missing[0]} of a {kind.__name__}", Phrase("none"), where)
+        missing_fields = [name for name, (_, optional) in fields.items() if not optional and name not in stated_fields]
+        if missing_fields:
+            raise InvalidInput(f"{FILE_KIND}: field {missing_fields[0]} of a {kind.__name__} not found at {where}")
         values = {
             name: self.read(part, fields[name][0], f"{where}.{name}", problem) for name, part in stated_fields.items()
         }
@@ -284,7 +293,7 @@ def read_array(data: Any, dtype: Any, where: str) -> Any:
         raise invalid(FILE_KIND, "an array of numbers", Phrase(f"one of {array.dtype}, shape {array.shape}"), where)
     cast = array if dtype is None else array.astype(dtype)
     if array.dtype.kind in "iu" and not np.array_equal(cast, array):
-        raise invalid(FILE_KIND, f"numbers that {np.dtype(dtype)} can hold", Phrase("others"), where)
+        raise InvalidInput(f"{FILE_KIND}: a number is too large for {np.dtype(dtype)} at {where}")
     return cast
 
 

@@ -66,10 +66,10 @@ def stated_guarantees(channel: Channel, constraints: Iterable[Constraint]) -> tu
     return tuple(_with_rounding_margin(constraint.measure(channel), constraint.bound) for constraint in constraints)
 
 
-def _with_rounding_margin(measured: Guarantee, cap: float) -> Guarantee:
-    margin = min(measured.value - measured.lower, OTHER_PROCESSOR * measured.value)
-    value = min(measured.value + margin, cap)
-    return replace(measured, value=value) if measured.value < value < math.inf else measured
+def _with_rounding_margin(guarantee: Guarantee, cap: float) -> Guarantee:
+    margin = min(guarantee.value - guarantee.lower, OTHER_PROCESSOR * guarantee.value)
+    value = min(guarantee.value + margin, cap)
+    return replace(guarantee, value=value) if guarantee.value < value < math.inf else guarantee
 
 
 EPSILON = Parameter("epsilon", "Limit of local differential privacy, in nats.", "NATS")
@@ -373,12 +373,12 @@ def implied(constraints: Sequence[Any], target: Any) -> bool:
 
 def pairs_of(constraints: Sequence[Any], inputs: int) -> Work:
     """Bound the work to list the pairs of inputs that constraints in column form compare."""
-    compared = [
+    compared_pairs = [
         c
         for c in constraints
         if isinstance(c, ColumnConstraint) and not (c.equivalent_caps and c.equivalent_caps[1] == 1)
     ]
-    return Work.on(float(inputs) ** 2 * len(compared), 200.0, float(inputs) ** 2).in_floats
+    return Work.on(float(inputs) ** 2 * len(compared_pairs), 200.0, float(inputs) ** 2).in_floats
 
 
 def symmetric(constraints: Sequence[Any]) -> bool:

@@ -46,7 +46,9 @@ class HockeyStick(Term):
     weight: Array
 
     @classmethod
-    def of(cls, left: Index, right: Index, epsilon: float, cap: float, weight: Array | None = None) -> HockeyStick:
+    def from_pairs(
+        cls, left: Index, right: Index, epsilon: float, cap: float, weight: Array | None = None
+    ) -> HockeyStick:
         """Build the term of one epsilon and one cap for all pairs; the default weights are 1."""
         ones = np.ones(len(left))
         return cls(left, right, epsilon, cap * ones, ones if weight is None else weight)
@@ -175,7 +177,7 @@ def every_pair(inputs: int, epsilon: float, delta: float) -> HockeyStick:
     At epsilon = 0 one order of each pair is enough.
     """
     left, right = np.triu_indices(inputs, 1) if epsilon == 0 else all_pairs(inputs)
-    return HockeyStick.of(left, right, epsilon, delta)
+    return HockeyStick.from_pairs(left, right, epsilon, delta)
 
 
 def approximate(inputs: int, epsilon: float, delta: float) -> Term:

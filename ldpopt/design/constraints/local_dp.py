@@ -93,11 +93,11 @@ def weighted_local_dp(channel: Channel, policy: Edges) -> Guarantee:
     worst: Guarantee | None = None
     for weight in sorted({weight for _, _, weight in policy.listed}):
         graph = nx.DiGraph([(a, b) for a, b, w in policy.listed if w == weight])
-        measured = local_dp(channel, graph)
-        value = measured.value / weight * (1 + 2 * ULP)
+        guarantee = local_dp(channel, graph)
+        value = guarantee.value / weight * (1 + 2 * ULP)
         if worst is None or value > worst.value:
-            lower = measured.lower / weight * (1 - 2 * ULP)
-            worst = Guarantee(measured.notion, value, lower, measured.witness, measured.exact, measured.reference)
+            lower = guarantee.lower / weight * (1 - 2 * ULP)
+            worst = Guarantee(guarantee.notion, value, lower, guarantee.witness, guarantee.exact, guarantee.reference)
     return worst if worst is not None else Guarantee("local_dp", 0.0, 0.0, None, True, "[GI, Def 6]")
 
 
@@ -208,7 +208,7 @@ class LocalDP(ColumnConstraint, epsilon=positive_epsilon):
         if self.listed is None:
             return (Ratio(self.epsilon),)
         left, right, weight = self.listed.needed(inputs)
-        return (HockeyStick.of(left, right, self.epsilon, 0.0, weight),)
+        return (HockeyStick.from_pairs(left, right, self.epsilon, 0.0, weight),)
 
     def spread(self, inputs: Sequence[Label], arithmetic: Arithmetic) -> Enclosure | None:
         """Return epsilon, times the diameter of the graph if there is one.

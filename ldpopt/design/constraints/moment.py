@@ -361,14 +361,14 @@ class ConcentratedLDP(ColumnConstraint):
         left, right = all_pairs(len(matrix))
         if not len(left):
             return None
-        used = matrix[:, matrix.max(axis=0) > 1e-9]
-        used = used / used.sum(axis=1, keepdims=True)
+        used_columns = matrix[:, matrix.max(axis=0) > 1e-9]
+        used_columns = used_columns / used_columns.sum(axis=1, keepdims=True)
         usable = ORDER_GRID[ORDER_GRID * (ORDER_GRID - 1) * self.rho <= 500]
-        loss = privacy_loss(used[left], used[right])
+        loss = privacy_loss(used_columns[left], used_columns[right])
         rates = lowest(loss, usable) / usable[:, None]
         # Every peak of every pair is examined: higher ones next to it may be at orders that are in the program already.
-        padded = np.pad(rates, ((1, 1), (0, 0)), constant_values=-np.inf)
-        peaks = (rates >= padded[:-2]) & (rates >= padded[2:]) & (rates > MIN_GRID_PEAK * self.rho)
+        padded_rates = np.pad(rates, ((1, 1), (0, 0)), constant_values=-np.inf)
+        peaks = (rates >= padded_rates[:-2]) & (rates >= padded_rates[2:]) & (rates > MIN_GRID_PEAK * self.rho)
         rates_by_order: dict[float, float] = {}
         for peak in np.flatnonzero(peaks.any(axis=1)).tolist():
             bracket = float(usable[max(peak - 1, 0)]), float(usable[min(peak + 1, len(usable) - 1)])

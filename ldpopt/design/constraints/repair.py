@@ -25,20 +25,34 @@ class Unrepairable(SolverError):
 
 
 def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label, ...] | None = None) -> Array:
-    """Return a stochastic matrix near `matrix`, shape (k, m), whose measures are within all constraints.
+    """Return a stochastic matrix near `matrix` whose measures are within all constraints.
 
     First, entries too small for epsilon are raised: to the largest of their column over exp(epsilon), or as the edges
-    of a policy graph ask. Rows are given equal sums. Then the matrix is mixed with the constant channel of its mean
+    of a policy graph require. Rows are given equal sums. Then the matrix is mixed with the constant channel of its mean
     row. The weight is the smallest, to a few percent, that makes every guarantee hold when measured and rounded
     outward. All differences between rows shrink by that weight. Under a cap of zero every row becomes the mean row.
 
-    - `constraints` : a sequence of them.
-    - `inputs` : the labels of the k rows, which a policy graph needs.
+    Parameters
+    ----------
+    matrix : Array (k, m), nearly a channel.
+    constraints : The constraints to meet.
+    inputs : Labels of the k rows, which a policy graph needs.
 
-    Raises `InvalidInput` for another shape, and `Unrepairable` if a weight above `MAX_WEIGHT` would be needed. It also
-    raises `Unrepairable` if raising moves an entry by more than 1e-3, or by more than half of the largest difference
-    between rows.
+    Returns
+    -------
+    Array
+        The repaired matrix, shape (k, m).
 
+    Raises
+    ------
+    InvalidInput
+        If the matrix has another shape.
+    Unrepairable
+        If a weight above `MAX_WEIGHT` would be needed, or raising moves an entry by more than 1e-3, or by more than
+        half of the largest difference between rows.
+
+    Examples
+    --------
     >>> from ldpopt.design import LocalDP
     >>> from ldpopt.privacy import local_dp
     >>> matrix = np.array([[0.73107, 0.26893], [0.26893, 0.73107]])
@@ -53,16 +67,16 @@ def repair(matrix: Array, constraints: Sequence[Constraint], inputs: tuple[Label
         matrix = np.tile(stochastic(matrix).mean(axis=0), (len(matrix), 1))
     smallest_allowed = matrix.max(axis=0) * math.exp(-_epsilon_less_rounding(caps[0]))
     # A subnormal number is a multiple of the smallest one, which may round it down by more than epsilon allows.
-    clipped = np.maximum(matrix, np.where(smallest_allowed > 0, smallest_allowed + 2 * SUBNORMAL, 0.0))
+    clipped_matrix = np.maximum(matrix, np.where(smallest_allowed > 0, smallest_allowed + 2 * SUBNORMAL, 0.0))
     for constraint in constraints:
         if isinstance(constraint, ColumnConstraint) and not constraint.symmetric:
-            clipped = _raise_to_ratios(clipped, constraint.columns(inputs or range(len(clipped))))
-    largest_change = np.abs(clipped - matrix).max()
-    if not largest_change <= 1e-3 or not largest_change <= max(0.5 * np.ptp(clipped, axis=0).max(), 1e-15):
+            clipped_matrix = _raise_to_ratios(clipped_matrix, constraint.columns(inputs or range(len(clipped_matrix))))
+    largest_change = np.abs(clipped_matrix - matrix).max()
+    if not largest_change <= 1e-3 or not largest_change <= max(0.5 * np.ptp(clipped_matrix, axis=0).max(), 1e-15):
         raise Unrepairable(matrix)
-    mixed_matrix = _mix_until_private(stochastic(clipped), constraints, inputs)
+    mixed_matrix = _mix_until_private(stochastic(clipped_matrix), constraints, inputs)
     if mixed_matrix is None:
-        raise Unrepairable(clipped)
+        raise Unrepairable(clipped_matrix)
     return mixed_matrix
 
 

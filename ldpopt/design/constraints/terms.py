@@ -231,7 +231,7 @@ def scatter(values: Enclosure, index: Index, size: int) -> Enclosure:
         odd_positions = np.minimum(even_positions + 1, len(index) - 1)
         values = values[even_positions] + values.arithmetic.where(has_partner, values[odd_positions], 0.0)
         index = index[even_positions]
-    padded = values.arithmetic.concatenate([values, values.arithmetic.zeros(1)])
+    padded_values = values.arithmetic.concatenate([values, values.arithmetic.zeros(1)])
     table = np.full(size, len(index), dtype=np.intp)
     table[index] = np.arange(len(index))
-    return padded[table]
+    return padded_values[table]

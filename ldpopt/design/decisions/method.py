@@ -84,7 +84,7 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
         from ldpopt.design.decisions.program import Excess
 
         utility = problem.utility
-        excess = Excess.of(utility.priors, utility.loss)
+        excess = Excess.from_loss(utility.priors, utility.loss)
         if excess.prohibitive(utility.loss) or (_only_ratios(problem) and problem.epsilon > MAX_USUAL_EPSILON):
             return _candidate_for_prohibitive_losses(problem, excess)
         gains = gains_of(utility.priors, utility.loss)
@@ -102,9 +102,13 @@ class DecisionProgram(Method, reference="[BCP]", solves=ExpectedLoss, preference
         is_close = MatrixVariable.unit_of(problem.terms) <= SPLIT_TV_BOUND
         matrices = []
         for solution in solutions:
-            cleaned = stretch_ratios(np.maximum(solution.matrix, 0.0), largest_ratio)
-            cleaned[:, cleaned.max(axis=0) <= 1e-9] = 0.0  # Decisions that come only from a solver's noise.
-            matrices.append(stochastic(cleaned) if is_close else cleaned / cleaned.sum(axis=1, keepdims=True))
+            cleaned_matrix = stretch_ratios(np.maximum(solution.matrix, 0.0), largest_ratio)
+            cleaned_matrix[:, cleaned_matrix.max(axis=0) <= 1e-9] = (
+                0.0  # Decisions that come only from a solver's noise.
+            )
+            matrices.append(
+                stochastic(cleaned_matrix) if is_close else cleaned_matrix / cleaned_matrix.sum(axis=1, keepdims=True)
+            )
         best = matrices[int(np.argmax([utility.value(matrix) for matrix in matrices]))]
 
         def prove(restrictions: Problem, channel: Channel) -> Iterator[Certificate]:
@@ -156,8 +160,8 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
         rows, weights = np.zeros(problem.utility.size), np.eye(len(excess.priors))[int(excess.ahead.argmax())]
         proofs.append(proof_by(LossDual, excess.rows(rows, weights), (), weights))
     elif _only_ratios(problem):
-        for rescaled in filter(None, (excess, excess.raise_inactive(loss), excess.over_common_decision(loss))):
-            for matrix, rows, weights in reversed(ratio_program(rescaled, problem.epsilon)):
+        for rescaled_excess in filter(None, (excess, excess.raise_inactive(loss), excess.over_common_decision(loss))):
+            for matrix, rows, weights in reversed(ratio_program(rescaled_excess, problem.epsilon)):
                 matrices.append(matrix)
                 proofs += [proof_by(LossDual, *numbers) for numbers in _multipliers(problem, rows, weights)]
     else:
@@ -167,15 +171,15 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
         problems = filter(
             None, (replace(excess, unit=unit), excess.raise_inactive(loss), excess.over_common_decision(loss))
         )
-        for rescaled, steep in product(problems, CONIC_COST_LIMITS if conic else COST_LIMITS):
+        for rescaled_excess, steep in product(problems, CONIC_COST_LIMITS if conic else COST_LIMITS):
             try:
-                matrix, weights, proof, missed = _solve_in_excess_units(problem, rescaled, steep)
+                matrix, weights, proof, missed_value = _solve_in_excess_units(problem, rescaled_excess, steep)
                 matrices.append(matrix)
                 proofs.append(proof)
-                if missed <= LOSS_RTOL * abs(utility.value(matrix)):
+                if missed_value <= LOSS_RTOL * abs(utility.value(matrix)):
                     break
                 active_weights = _drop_idle_weights(weights)
-                mixture_excess = Excess.of((active_weights @ utility.priors)[None], loss)
+                mixture_excess = Excess.from_loss((active_weights @ utility.priors)[None], loss)
                 if len(weights) > 1 and mixture_excess.unit > 0:
                     proofs.append(_solve_in_excess_units(problem, mixture_excess, steep, active_weights)[2])
             except SolverError as error:
@@ -184,13 +188,13 @@ def _candidate_for_prohibitive_losses(problem: Problem, excess: Excess) -> Candi
             raise failure
     usable = []
     for matrix in matrices:
-        if (repaired := _repaired_or_none(problem, matrix)) is not None:
-            usable.append(repaired)
+        if (repaired_candidate := _repaired_or_none(problem, matrix)) is not None:
+            usable.append(repaired_candidate)
         elif problem.tighten(matrix) is not None:
             raise Unrepairable(matrix)  # The program is solved again with the orders that the channel exceeds.
     if not usable:
         raise Unrepairable(matrices[-1])
-    best = max(usable, key=lambda repaired: utility.value(repaired))
+    best = max(usable, key=lambda repaired_candidate: utility.value(repaired_candidate))
 
     def prove(problems: Problem, channel: Channel) -> Iterator[Certificate]:
         if not problems.user_expressions:
@@ -211,7 +215,7 @@ def _multipliers(problem: Problem, rows: Array, weights: Array) -> Iterator[tupl
     if len(weights) == 1:
         return
     active_weights = _drop_idle_weights(weights)
-    mixture_excess = Excess.of((active_weights @ problem.utility.priors)[None], problem.utility.loss)
+    mixture_excess = Excess.from_loss((active_weights @ problem.utility.priors)[None], problem.utility.loss)
     if mixture_excess.unit > 0:
         with suppress(SolverError):
             for _, mixed_rows, _ in reversed(ratio_program(mixture_excess, problem.epsilon)):
@@ -279,15 +283,15 @@ def _drop_noise(matrix: Array, is_cut: Array) -> list[Array]:
 
     is_cut : (k, m) where a loss was cut, so that an entry of the size of a tolerance may cost any amount.
     """
-    cleaned, largest = [], matrix.max(axis=0)
+    cleaned_matrices, largest = [], matrix.max(axis=0)
     for rare in RARE_DECISION_LIMITS:
         is_unused = (largest <= RARE_DECISION_LIMITS[0]) | (is_cut.any(axis=0) & (largest <= rare))
         clean = np.where((is_cut & (matrix <= 1e-7 * largest)) | is_unused, 0.0, matrix)
         if (clean.sum(axis=1) > 0).all():
-            cleaned.append(clean / clean.sum(axis=1, keepdims=True))
-    if not cleaned:
+            cleaned_matrices.append(clean / clean.sum(axis=1, keepdims=True))
+    if not cleaned_matrices:
         raise SolverError("linear program on the decisions: the solver gave some input no decision at all")
-    return cleaned
+    return cleaned_matrices
 
 
 def _tighten_caps(term: Term) -> Term:
@@ -464,5 +468,5 @@ class GivenSearch(Method, reference="[CCP]", needs=(needs_outputs, needs_columns
                 nearest_half(np.asarray(utility.prior))[0], truth_probability, 1 - truth_probability
             )
             starts.append(np.stack([first_column, 1 - first_column], axis=1))
-        matrix, _ = Climb.of(problem).best(DEFAULT_STARTS, np.random.default_rng(0), starts)
+        matrix, _ = Climb.from_problem(problem).best(DEFAULT_STARTS, np.random.default_rng(0), starts)
         return Candidate(matrix, f"local search from {DEFAULT_STARTS} starts")

@@ -54,7 +54,7 @@ class Excess:
     unit: float
 
     @classmethod
-    def of(cls, priors: Array, loss: Array) -> Excess:
+    def from_loss(cls, priors: Array, loss: Array) -> Excess:
         """Compute the excess, in units of that of the best common decision for all inputs.
 
         priors : (j, k). loss : (k, m).

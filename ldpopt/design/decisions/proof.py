@@ -112,7 +112,7 @@ class AlphabetLossDual(Certificate):
         That is at least the utility.
         """
         utility = self.utility
-        limits = Limits.of(self.constraints, utility.labels, arithmetic)
+        limits = Limits.from_constraints(self.constraints, utility.labels, arithmetic)
         decisions = utility.loss.shape[1]
         if any(constraint.labelled for constraint in limits.fixed) and limits.outputs != decisions:
             raise Unproved(f"the constraints fix {limits.outputs} outputs, and the loss has {decisions} decisions")

@@ -93,7 +93,7 @@ class Branches(ByValue):
         a proof.
         """
         d = finite_array(self.squares, (len(charges.rows),))
-        form = None if d is None else Form.of(charges, 1 / epsilon.expm1(), d)
+        form = None if d is None else Form.from_charges(charges, 1 / epsilon.expm1(), d)
         node_budget = (
             int(self.work(len(charges.rows)) / operations_per_node(len(charges.rows)))
             if max_nodes is None
@@ -124,7 +124,7 @@ class Form:
     order: Index
 
     @classmethod
-    def of(cls, charges: Charges, level: Enclosure, d: Array) -> Form | None:
+    def from_charges(cls, charges: Charges, level: Enclosure, d: Array) -> Form | None:
         """Build the form of some charges.
 
         It is None for prices of pairs, or if floats cannot represent it.
@@ -292,9 +292,9 @@ def walk(form: Form, nodes: int, count: int = 0) -> Walk:
         children[np.arange(len(children)), new_member] = True
         if len(children):
             open_nodes.append((children, new_member))
-    reordered = np.zeros_like(paying_sets)
-    reordered[:, form.order] = paying_sets
-    return Walk(bound, reordered, nodes_seen <= nodes)
+    reordered_sets = np.zeros_like(paying_sets)
+    reordered_sets[:, form.order] = paying_sets
+    return Walk(bound, reordered_sets, nodes_seen <= nodes)
 
 
 def _price(value: Array, mass: Array) -> Array:

@@ -92,18 +92,18 @@ class EstimationColumns(
         gap = CERTIFIED_GAP if is_fine else BRACKET_GAP if columns.exact else COARSE_GAP
         task, tolerance = MixtureTask(utility.criterion, utility.prior, columns, eta, gap, problem.deadline), gap
         if utility.neighbourhood is None:
-            generated, prior = task.generate(columns.start()), utility.prior
+            mixture, prior = task.generate(columns.start()), utility.prior
         else:
-            (generated, prior), tolerance = _minimax(utility, task), BRACKET_GAP
-        matrix = generated.fewer(utility, columns, eta).matrix(columns, log_scale(columns.epsilon))
+            (mixture, prior), tolerance = _minimax(utility, task), BRACKET_GAP
+        matrix = mixture.fewer(utility, columns, eta).matrix(columns, log_scale(columns.epsilon))
 
         def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
-            best = generated
+            best = mixture
             if utility.neighbourhood is not None:  # Multipliers for the least favourable distribution.
-                best = replace(task, prior=prior, deadline=reduced_problem.deadline.inner).generate(generated.heights)
+                best = replace(task, prior=prior, deadline=reduced_problem.deadline.inner).generate(mixture.heights)
             yield from _proofs(reduced_problem, channel, columns, eta, prior, best)
 
-        description = f"column generation over {columns.kind}, {len(generated.heights)} generated"
+        description = f"column generation over {columns.kind}, {len(mixture.heights)} generated"
         note, shortfall = "", "the bound is rigorous but not within the tolerance"
         if eta is None and math.isinf(problem.epsilon) and problem.eta < 1:  # else `finish` says it
             smallest_eta = math.tanh(columns.epsilon / 2)
@@ -140,28 +140,28 @@ def _minimax(utility: FisherInformation, task: MixtureTask) -> tuple[Mixture, Ar
     """
     accuracy, columns, deadline = 1e-5, task.columns, task.deadline
     task = replace(task, deadline=deadline.inner)
-    generated = task.generate(columns.start())
-    heights, priors, best = generated.heights, [utility.prior], (math.inf, generated, utility.prior)
+    mixture = task.generate(columns.start())
+    heights, priors, best = mixture.heights, [utility.prior], (math.inf, mixture, utility.prior)
     for _ in deadline.rounds(range(MAX_PRICING_ROUNDS)):
         values = columns.values(heights)
-        generated = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, task.eta))
-        worst = worst_case(utility, generated.matrix(columns), accuracy / 10)
-        mixture = generated.solution.shares @ np.array(priors)
-        mixture = mixture / mixture.sum()
+        mixture = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, task.eta))
+        worst = worst_case(utility, mixture.matrix(columns), accuracy / 10)
+        prior_mixture = mixture.solution.shares @ np.array(priors)
+        prior_mixture = prior_mixture / prior_mixture.sum()
         if worst.upper <= best[0] + accuracy / 100 * abs(
             best[0]
         ):  # Of equally good channels, the later prior is worse.
-            best = (worst.upper, generated, mixture)
-        value_so_far = max(criterion_at(utility.criterion, generated.matrix(columns), p) for p in priors)
+            best = (worst.upper, mixture, prior_mixture)
+        value_so_far = max(criterion_at(utility.criterion, mixture.matrix(columns), p) for p in priors)
         if worst.value - value_so_far > accuracy * max(abs(value_so_far), 1e-12):
-            has_weight = generated.solution.shares > 1e-7
+            has_weight = mixture.solution.shares > 1e-7
             priors = [
                 *(p for p, keep in zip(priors, has_weight, strict=True) if keep or p is utility.prior),
                 worst.prior,
             ]
             continue
-        single = replace(task, prior=mixture).generate(heights)
-        single_value = criterion_at(utility.criterion, single.matrix(columns), mixture)
+        single = replace(task, prior=prior_mixture).generate(heights)
+        single_value = criterion_at(utility.criterion, single.matrix(columns), prior_mixture)
         if worst.upper - single_value <= 10 * accuracy * max(abs(single_value), 1e-12):
             break
         new_heights = new_rows(single.heights, heights)
@@ -180,10 +180,10 @@ def _in_neighborhood(utility: FisherInformation, prior: Array) -> Array:
 
 
 def _proofs(
-    problem: Problem, channel: Channel, columns: Columns, eta: float | None, prior: Array, generated: Mixture
+    problem: Problem, channel: Channel, columns: Columns, eta: float | None, prior: Array, mixture: Mixture
 ) -> Iterator[EquivalenceDual]:
     """Generate certificates: from the dual values of the solver, then from sharper and sharper multipliers."""
-    utility, solution = problem.utility, generated.solution
+    utility, solution = problem.utility, mixture.solution
     fields, pairs = (utility, problem.constraints, channel, prior), solution.pairs
     if not columns.exact:
         rows, pairs, relaxation = relax(columns, prices_at(prior, solution, columns).gram, prior, eta)
@@ -198,16 +198,16 @@ def _proofs(
         rows = zero_sum(solution.rows + (pairs.sum(axis=1) - pairs.sum(axis=0)) / 2)
         for margin in (2.0**-44, 2.0**-36, 2.0**-30, 2.0**-25):
             yield EquivalenceDual(*fields, solution.kernel, rows, (pairs + pairs.T) / 2 * (1 + margin))
-    criterion, heights = utility.criterion, generated.heights
+    criterion, heights = utility.criterion, mixture.heights
     kernel = kernel_at(criterion, channel.matrix, prior)
     kernel_values = criterion.row_values(kernel, prior)
     for _ in problem.deadline.inner.rounds(range(MAX_SHARPENING_ROUNDS)):
         try:
-            rows, pairs, refined = least_multipliers(kernel, prior, columns.values(heights), eta, kernel_values)
+            rows, pairs, refined_kernel = least_multipliers(kernel, prior, columns.values(heights), eta, kernel_values)
         except SolverError:
             return
-        yield EquivalenceDual(*fields, refined, rows, pairs)
-        prices = prices_at(prior, replace(solution, kernel=refined, rows=rows, pairs=pairs), columns)
+        yield EquivalenceDual(*fields, refined_kernel, rows, pairs)
+        prices = prices_at(prior, replace(solution, kernel=refined_kernel, rows=rows, pairs=pairs), columns)
         new_heights = new_rows(columns.paying(prices, heights, 1e-8 * abs(float(rows.sum()))), heights)
         if len(new_heights) == 0:
             return

@@ -132,17 +132,32 @@ class SymmetricMarginals(Method, reference="[KW]", solves=FisherInformation, pre
 def respondents_kernel(
     shape: tuple[int, ...], variances: Sequence[float], epsilon: float, deadline: Deadline = UNLIMITED
 ) -> tuple[Array, SymmetricScores]:
-    """Compute the numbers that prove the best bound on the respondents of a questionnaire at a uniform pilot [KW].
+    """Compute the numbers that prove the best bound on the respondents of a questionnaire.
 
-    - `shape` : the number of answers of each question.
-    - `variances` : for each question, the variance that the estimate of each of its proportions may have.
-    - `epsilon` : in nats.
-    - `deadline` : when the search for columns ends.
+    The bound is the one at a uniform pilot [KW].
 
-    Returns K, shape (answers of all questions, cells), and the proof of the most that |K u_y|^2 can be for a column
-    u_y, as `EquivalenceDual` takes them. Raises `InvalidInput` for values out of range, and `SolverError` where no
-    solver succeeds.
+    Parameters
+    ----------
+    shape : The number of answers of each question.
+    variances : For each question, the variance that the estimate of each of its proportions may have.
+    epsilon : In nats.
+    deadline : The time when the search for columns ends.
 
+    Returns
+    -------
+    tuple[Array, SymmetricScores]
+        K, shape (answers of all questions, cells), and the proof of an upper bound on |K u_y|^2 for a column u_y, as
+        `EquivalenceDual` takes them.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+    SolverError
+        If no solver succeeds.
+
+    Examples
+    --------
     >>> kernel, scores = respondents_kernel((2, 2), [1e-4, 1e-4], 1.0)
     >>> kernel.shape
     (4, 4)
@@ -184,9 +199,9 @@ class _SymmetricProgram(WithoutBounds):
 
         Also returns (kinds,) kappas that leave none above 1, and a level just above all of them.
         """
-        generated: GeneratedColumns[Members, _Solved, None]
-        generated = generate(self, self, self.first(), MAX_PRICING_ROUNDS, deadline=deadline)
-        sets, kappas = generated.pool, generated.solution.kappas
+        columns: GeneratedColumns[Members, _Solved, None]
+        columns = generate(self, self, self.first(), MAX_PRICING_ROUNDS, deadline=deadline)
+        sets, kappas = columns.pool, columns.solution.kappas
         return sets, kappas, float((self.information(sets) @ kappas**2).max() * (1 + LEVEL_ROOM))
 
     def solve(self, pool: Members, number: int) -> _Solved:

@@ -112,15 +112,17 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         k, rng = utility.size, np.random.default_rng(utility.size)
         tolerance = tolerance_for(k)
         factor = utility.criterion.factor(k)
-        centered = factor - utility.prior @ factor
-        program = _Program(utility.criterion, utility.prior, centered, math.exp(columns.epsilon), problem.deadline)
+        centered_factor = factor - utility.prior @ factor
+        program = _Program(
+            utility.criterion, utility.prior, centered_factor, math.exp(columns.epsilon), problem.deadline
+        )
         sets, accuracy, start = program.first(_starting(utility, columns.epsilon, ask), rng), 1.0, None
         relaxation: AnyRelaxation | None = None
         is_last, previous_value = False, -math.inf
-        if (paired := program.paired(FINAL_GAP * tolerance)) is not None:
-            sets_near_bound, accuracy = program.draw_near_bound(paired, COLUMNS_PER_INPUT * k, rng), 0.0
+        if (paired_dual := program.paired(FINAL_GAP * tolerance)) is not None:
+            sets_near_bound, accuracy = program.draw_near_bound(paired_dual, COLUMNS_PER_INPUT * k, rng), 0.0
             sets = np.unique(np.vstack([sets, sets_near_bound]), axis=0)
-        rounds = MAX_PRICING_ROUNDS if k <= FINE_INPUTS or paired is None else MAX_ROUNDS_NEAR_BOUND
+        rounds = MAX_PRICING_ROUNDS if k <= FINE_INPUTS or paired_dual is None else MAX_ROUNDS_NEAR_BOUND
         for _ in problem.deadline.rounds(range(rounds)):
             accuracy = max(min(FIRST_GAP, accuracy), FINAL_GAP * tolerance)
             try:
@@ -130,7 +132,9 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                     raise
                 break  # columns or weights are too far apart: the result of the round before stands
             priced_sets = sets
-            if is_last := paired is not None and paired.bound >= (1 - tolerance / 2) * program.value(solution):
+            if is_last := paired_dual is not None and paired_dual.bound >= (1 - tolerance / 2) * program.value(
+                solution
+            ):
                 break
             new_sets = program.search(solution, sets, rng)
             largest_gain = program.largest_gain(solution, sets, new_sets)
@@ -146,7 +150,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 previous_value = value
             if is_last:
                 if isinstance(program.criterion, MVOptimal):
-                    paired = program.paired(FINAL_GAP * tolerance, solution)
+                    paired_dual = program.paired(FINAL_GAP * tolerance, solution)
                 raised_solution = program.raise_prices(solution, sets, PRICE_MARGIN * tolerance)
                 relaxation, gaining_sets = program.check_prices(raised_solution, problem.deadline.left is None)
                 if not len(new_sets := new_rows(gaining_sets, sets)):
@@ -169,8 +173,10 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
 
         def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (utility, reduced_problem.constraints, channel, utility.prior)
-            if paired is not None:
-                yield EquivalenceDual(*fields, paired.kernel, paired.rows, raised_solution.pairs, paired.relaxed)
+            if paired_dual is not None:
+                yield EquivalenceDual(
+                    *fields, paired_dual.kernel, paired_dual.rows, raised_solution.pairs, paired_dual.relaxed
+                )
             if relaxation is not None:
                 yield EquivalenceDual(
                     *fields, raised_solution.kernel, raised_solution.rows, raised_solution.pairs, relaxation
@@ -303,7 +309,7 @@ class _Program:
 
         - `is_long_allowed` : True if a search may take about a minute.
         """
-        charges = Charges.of(FLOAT.of(solution.kernel), self.prior, solution.rows, solution.pairs)
+        charges = Charges.from_kernel(FLOAT.of(solution.kernel), self.prior, solution.rows, solution.pairs)
         epsilon, (d, k) = FLOAT.of(math.log(self.ratio)), solution.kernel.shape
         if d > BOXED_DIRECTIONS and k <= FINE_INPUTS:
             gram = solution.kernel.T @ solution.kernel
@@ -350,10 +356,10 @@ class _Program:
         shape = getattr(self.criterion, "shape", ())
         return paired_dual(self.prior, self.ratio, self.factor * scale, accuracy, shape, enough_bound, self.deadline)
 
-    def draw_near_bound(self, paired: PairedDual, count: int, rng: np.random.Generator) -> Members:
+    def draw_near_bound(self, paired_dual: PairedDual, count: int, rng: np.random.Generator) -> Members:
         """Find up to `count` sets whose value nearly reaches their price in a bound."""
-        directions = rng.normal(size=(MAX_RANDOM_SETS, len(paired.kernel))) * math.sqrt(paired.bound)
-        sets, gains = climb(paired.kernel, paired.rows, self.prior, self.ratio, directions)
+        directions = rng.normal(size=(MAX_RANDOM_SETS, len(paired_dual.kernel))) * math.sqrt(paired_dual.bound)
+        sets, gains = climb(paired_dual.kernel, paired_dual.rows, self.prior, self.ratio, directions)
         sets, index = np.unique(sets, axis=0, return_index=True)
         return sets[np.argsort(-gains[index], kind="stable")[:count]]
 

@@ -236,10 +236,10 @@ class SmallSets(VarianceMethod, sets=positive, reference="[KOV14, Thm 2; KW]", p
         heavy_sets = sets[np.argsort(-weights, kind="stable")[: k * k // 2]]
         first = np.unique(np.vstack([heavy_sets, np.eye(k, dtype=bool)]), axis=0)
         task = MixtureTask(utility.criterion, prior, columns, None, 10 * SMALL_SETS_GAP, problem.deadline)
-        generated = replace(task.newton(np.where(first, epsilon, 0.0)), negligible_weight=NEGLIGIBLE_WEIGHT)
-        reduced, solution = (
-            generated.fewer(utility, columns, None) if k <= MAX_CATEGORIES_REDUCED else generated,
-            generated.solution,
+        mixture = replace(task.newton(np.where(first, epsilon, 0.0)), negligible_weight=NEGLIGIBLE_WEIGHT)
+        reduced_columns, solution = (
+            mixture.fewer(utility, columns, None) if k <= MAX_CATEGORIES_REDUCED else mixture,
+            mixture.solution,
         )
         margin = 1.01 * columns.reached + SETTLED_PRICE * float(solution.rows.sum())
         raised_solution = replace(solution, rows=solution.rows + margin * prior)
@@ -258,6 +258,6 @@ class SmallSets(VarianceMethod, sets=positive, reference="[KOV14, Thm 2; KW]", p
             yield EquivalenceDual(*fields, Branches.convex(gram, raised_solution.rows, prior, dual.squares))
             yield equivalence_dual(reduced_problem, channel, dual)
 
-        description = f"column generation over staircase patterns of small sets, {len(generated.heights)} kept"
-        matrix = reduced.matrix(columns, log_scale(epsilon))
+        description = f"column generation over staircase patterns of small sets, {len(mixture.heights)} kept"
+        matrix = reduced_columns.matrix(columns, log_scale(epsilon))
         return Candidate(matrix, description, prove, BRACKET_GAP, shortfall="more sets could pay than were looked at")

@@ -73,7 +73,7 @@ def climb(limits: Array, prices: Prices, starts: Array, count: int, min_gain: fl
     if len(heights) > MAX_STARTS:
         heights = heights[np.random.default_rng(len(heights)).choice(len(heights), MAX_STARTS, replace=False)]
     value = prices.gains(np.exp(heights))
-    visited, visited_values = heights, value
+    visited_heights, visited_values = heights, value
     for _ in range(4 * len(limits)):
         moves = [
             _best_move(finite, prices, part)
@@ -84,11 +84,11 @@ def climb(limits: Array, prices: Prices, starts: Array, count: int, min_gain: fl
         if not is_better.any():
             break
         heights, value = moved_heights[is_better], gains[is_better]
-        visited, visited_values = np.vstack([visited, heights]), np.append(visited_values, value)
-    visited, index = np.unique(visited, axis=0, return_index=True)
+        visited_heights, visited_values = np.vstack([visited_heights, heights]), np.append(visited_values, value)
+    visited_heights, index = np.unique(visited_heights, axis=0, return_index=True)
     visited_values = visited_values[index]
     order = np.argsort(-visited_values)[:count]
-    return np.asarray(visited[order[visited_values[order] > min_gain]])
+    return np.asarray(visited_heights[order[visited_values[order] > min_gain]])
 
 
 def finite_limits(limits: Array) -> Array:
@@ -215,8 +215,8 @@ class SearchedColumns(Columns):
 
     def paying(self, prices: Prices, columns_in_use: Array, min_gain: float) -> Array:
         """Find columns by local search from the columns in use, or else from those of `start`."""
-        climbed = climb(self.limits, prices, columns_in_use, MAX_COLUMNS_PER_ROUND, min_gain)
-        return climbed if len(climbed) else climb(self.limits, prices, self.start(), MAX_COLUMNS_PER_ROUND, min_gain)
+        columns = climb(self.limits, prices, columns_in_use, MAX_COLUMNS_PER_ROUND, min_gain)
+        return columns if len(columns) else climb(self.limits, prices, self.start(), MAX_COLUMNS_PER_ROUND, min_gain)
 
     exact = False  # The columns cannot all be priced.
 
@@ -273,7 +273,7 @@ def columns_for(
         single_row = getattr(utility.criterion, "additive", False) and utility.criterion.kernel_rows(k) == 1
         is_line = bool(single_row and not is_capped and utility.prior.min() > 0 and utility.neighbourhood is None)
         return StaircaseColumns(k, largest_limit, is_line), eta if is_capped else None
-    ordered = is_capped or has_pair_prices
-    if too_many(np.ascontiguousarray(limits).tobytes(), k, ordered):
+    has_order_cuts = is_capped or has_pair_prices
+    if too_many(np.ascontiguousarray(limits).tobytes(), k, has_order_cuts):
         return SearchedColumns(limits), eta if is_capped else None
-    return PolicyColumns(limits, ordered), eta if is_capped else None
+    return PolicyColumns(limits, has_order_cuts), eta if is_capped else None

@@ -53,7 +53,7 @@ class Charges:
     pairs: Array
 
     @classmethod
-    def of(cls, kernel: Enclosure, prior: Array, rows: Array, pairs: Array) -> Charges:
+    def from_kernel(cls, kernel: Enclosure, prior: Array, rows: Array, pairs: Array) -> Charges:
         """Build the charges of a kernel at the distribution proportional to `prior`.
 
         The kernel is centered here.

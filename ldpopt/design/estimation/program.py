@@ -129,10 +129,10 @@ def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
 
     Here u_y = q_y / (q_y . p) - 1.
     """
-    reduced = scores(matrix, prior)
-    scale = np.linalg.norm(reduced, axis=1)
+    reduced_scores = scores(matrix, prior)
+    scale = np.linalg.norm(reduced_scores, axis=1)
     scale[scale == 0] = 1.0
-    kernel = np.linalg.lstsq((reduced / scale[:, None]).T, criterion.loadings(reduced).T, rcond=1e-10)[0]
+    kernel = np.linalg.lstsq((reduced_scores / scale[:, None]).T, criterion.loadings(reduced_scores).T, rcond=1e-10)[0]
     return np.asarray((kernel / scale[:, None]).T @ differences(len(prior)).T)
 
 
@@ -204,8 +204,8 @@ def reduce_weights(moments: Array, weights: Array) -> Array:
         total: Array = np.bincount(group, w[positive], count).astype(np.float64)
         means = scaled_moments[positive]
         if count < len(positive):  # of every `count`-th row
-            padded = np.pad(means * w[positive, None], ((0, -len(positive) % count), (0, 0)))
-            means = padded.reshape(-1, count, r).sum(axis=0) / total[:, None]
+            padded_means = np.pad(means * w[positive, None], ((0, -len(positive) % count), (0, 0)))
+            means = padded_means.reshape(-1, count, r).sum(axis=0) / total[:, None]
         new_weights = _eliminate_weights(means, total)
         if new_weights is None:
             return w
@@ -219,23 +219,23 @@ def _eliminate_weights(rows: Array, weights: Array) -> Array | None:
     rank = int((diagonal > 1e-13 * diagonal.max(initial=0.0) * len(rows)).sum())
     if rank == len(rows):
         return None
-    null_space, remaining, threshold = np.asfortranarray(q[:, rank:]), weights, 1e-15 * float(weights.max())
+    null_space, remaining_weights, threshold = np.asfortranarray(q[:, rank:]), weights, 1e-15 * float(weights.max())
     for last in range(null_space.shape[1] - 1, -1, -1):
         direction = null_space[:, last]
         if not direction.max() > 0:
             direction = -direction
         with np.errstate(divide="ignore", invalid="ignore"):
-            step_lengths = np.where(direction > 1e-12 * np.abs(direction).max(), remaining / direction, np.inf)
+            step_lengths = np.where(direction > 1e-12 * np.abs(direction).max(), remaining_weights / direction, np.inf)
         i = int(step_lengths.argmin())
-        remaining = remaining - step_lengths[i] * direction
-        remaining[remaining < threshold] = 0.0
-        remaining[i] = 0.0
+        remaining_weights = remaining_weights - step_lengths[i] * direction
+        remaining_weights[remaining_weights < threshold] = 0.0
+        remaining_weights[i] = 0.0
         if last:
             null_space = scipy.linalg.blas.dger(
                 -1.0, direction / direction[i], null_space[i, :last], a=null_space[:, :last], overwrite_a=True
             )
             null_space[i] = 0.0
-    return np.asarray(remaining)
+    return np.asarray(remaining_weights)
 
 
 def relax_policy(
@@ -248,7 +248,7 @@ def relax_policy(
     """
     import cvxpy as cp
 
-    k, cone = len(prior), PolicyCone.of(limits, FLOAT.of(prior))
+    k, cone = len(prior), PolicyCone.from_limits(limits, FLOAT.of(prior))
     first, second = cone.products
     faces = np.asarray(cone.faces.midpoint)
 
@@ -463,8 +463,8 @@ class _Program:
         self.v, self.limits = columns / np.sqrt(self.mass)[:, None], self.root.shape[1] if criterion.limited else 0
         self.rank = int(np.linalg.matrix_rank(self.root)) if criterion.limited else self.root.shape[1]
         left, right = np.triu_indices(k)
-        used = right >= k - self.rank
-        self.left, self.right = left[used], right[used]
+        is_used = right >= k - self.rank
+        self.left, self.right = left[is_used], right[is_used]
         self.twice = np.where(self.left == self.right, 1.0, 2.0)
 
     def local(self, theta: Array, weights: Array) -> tuple[float, Array, Array, Array, Array]:
@@ -481,20 +481,20 @@ class _Program:
         root = vectors / np.sqrt(values)
         variances, variance_slopes = np.zeros(0), np.zeros((len(self.v), 0))
         if self.logarithmic:
-            z, size, slope, twice = self.v @ root, float(len(values)), np.ones(len(values)), self.twice
+            z, size, slope, doubled_weights = self.v @ root, float(len(values)), np.ones(len(values)), self.twice
         else:
             slope, rotation = np.linalg.eigh((half := root.T @ self.factor(weights)) @ half.T)
             slope = np.maximum(slope, 0.0)
             slope[: len(slope) - self.rank] = 0.0
             z, size = self.v @ (root @ rotation), float(slope.sum())
-            twice = self.twice * (slope[self.left] + slope[self.right])
+            doubled_weights = self.twice * (slope[self.left] + slope[self.right])
         if self.limits:
             inverse = root @ (root.T @ self.root)
             variances, variance_slopes = (
                 (self.root * inverse).sum(axis=0) - (self.prior @ self.root) ** 2,
                 -((self.v @ inverse) ** 2),
             )
-        products = z[:, self.left] * z[:, self.right] * np.sqrt(twice)
+        products = z[:, self.left] * z[:, self.right] * np.sqrt(doubled_weights)
         return size, -(z**2) @ slope, products, variances, variance_slopes
 
     def factor(self, weights: Array) -> Array:

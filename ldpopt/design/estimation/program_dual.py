@@ -188,8 +188,8 @@ class _Search:
         k, p = len(self.prior), self.prior
         d, total = x[:k], float(x[:k].sum())
         roots = np.sqrt(point.values)
-        rotated = self.factor[:, None] * point.vectors
-        slope = (rotated * (1 / roots + barrier / point.values)) @ rotated.T
+        rotated_factor = self.factor[:, None] * point.vectors
+        slope = (rotated_factor * (1 / roots + barrier / point.values)) @ rotated_factor.T
         slope_d = slope @ d
         gradient = np.concatenate([
             np.diag(slope) - self.bend * (2 * slope_d / total - d @ slope_d / total**2),
@@ -200,12 +200,16 @@ class _Search:
         second_derivative = 1 / (roots[left] * roots[right] * (roots[left] + roots[right]))
         second_derivative = second_derivative + barrier / (point.values[left] * point.values[right])
         weight = np.sqrt(second_derivative * np.where(left == right, 1.0, 2.0))
-        rotated_d, rotated_p = rotated.T @ d, rotated.T @ p
+        rotated_d, rotated_p = rotated_factor.T @ d, rotated_factor.T @ p
         scale = self.bend / total
         directions = np.empty((2 * k, len(left)))
-        directions[:k] = rotated[:, left] * rotated[:, right] + scale / total * (rotated_d[left] * rotated_d[right])
-        directions[:k] -= scale * (rotated[:, left] * rotated_d[right] + rotated[:, right] * rotated_d[left])
-        directions[k:] = rotated[:, left] * rotated_p[right] + rotated[:, right] * rotated_p[left]
+        directions[:k] = rotated_factor[:, left] * rotated_factor[:, right] + scale / total * (
+            rotated_d[left] * rotated_d[right]
+        )
+        directions[:k] -= scale * (
+            rotated_factor[:, left] * rotated_d[right] + rotated_factor[:, right] * rotated_d[left]
+        )
+        directions[k:] = rotated_factor[:, left] * rotated_p[right] + rotated_factor[:, right] * rotated_p[left]
         directions *= weight
         curvature = directions @ directions.T
         # The curvature of - c d d^T / |d|.
@@ -219,8 +223,8 @@ class _Search:
         d, a = np.split(x, 2)
         roots = np.sqrt(point.values)
         root = (point.vectors * roots) @ point.vectors.T
-        rotated = self.factor[:, None] * point.vectors
-        target = (rotated / roots) @ rotated.T
+        rotated_factor = self.factor[:, None] * point.vectors
+        target = (rotated_factor / roots) @ rotated_factor.T
         return SurveyDual(self.prior, self.ratio, self.factor, d, a, self.form(x), root, target)
 
 

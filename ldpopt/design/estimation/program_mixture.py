@@ -325,9 +325,9 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
 
 def prices_at(prior: Array, solution: FisherSolution, columns: Columns) -> Prices:
     """Compute the prices at the dual values of a solution."""
-    centered = solution.kernel - np.outer(solution.kernel.sum(axis=1), prior)
+    centered_kernel = solution.kernel - np.outer(solution.kernel.sum(axis=1), prior)
     ratio = math.exp(columns.epsilon) if columns.epsilon < 709 else math.inf
-    return Prices(centered.T @ centered, prior, solution.rows, solution.pairs, ratio)
+    return Prices(centered_kernel.T @ centered_kernel, prior, solution.rows, solution.pairs, ratio)
 
 
 def new_rows(candidates: npt.NDArray[Any], known_rows: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -120,10 +120,10 @@ class EquivalenceDual(Certificate):
         rows = real_array(self.rows, (k,), "the row multipliers")
         pairs = pair_prices(self.pairs, k, "the pair multipliers")
         criterion_kernel = criterion.kernel(kernel, arithmetic)
-        charges = Charges.of(criterion_kernel, prior, rows, pairs)
+        charges = Charges.from_kernel(criterion_kernel, prior, rows, pairs)
         largest_gain = self._column_form(utility, bool(pairs.any())).gain_bound(charges, self.relaxed)
         epsilon, eta = plain_caps(self.constraints)
-        cap = Caps.of(self.constraints, arithmetic).eta if epsilon < np.inf else eta
+        cap = Caps.from_constraints(self.constraints, arithmetic).eta if epsilon < np.inf else eta
         information_bound = (charges.total + arithmetic.of(pairs).sum() * cap + largest_gain).ends[1]
         require(
             np.isfinite(information_bound.upper) and information_bound.lower > 0,
@@ -350,7 +350,7 @@ class RespondentsBound(Kind, Result):
     """Cells of all questions together for which a kernel is examined."""
 
     @classmethod
-    def of(
+    def from_targets(
         cls, epsilon: float, pilots: tuple[Array, ...], targets: tuple[Array, ...], variances: tuple[Array, ...],
         weights: tuple[Array, ...], joint: EquivalenceDual | None = None,
     ) -> RespondentsBound:  # fmt: skip
@@ -415,8 +415,8 @@ class RespondentsBound(Kind, Result):
         f = arithmetic.concatenate(functions, 0)
         kernel = arithmetic.of(real_array(self.kernel, f.shape, "the kernel"))
         prices = real_array(self.rows, (k,), "the row multipliers")
-        centered = kernel - kernel.sum(axis=1)[:, None] * p[None, :]
-        charges = Charges(centered, p, prices, np.zeros((k, k)))
+        centered_kernel = kernel - kernel.sum(axis=1)[:, None] * p[None, :]
+        charges = Charges(centered_kernel, p, prices, np.zeros((k, k)))
         information_bound = (charges.total + StaircaseColumns(k, self.epsilon).gain_bound(charges, self.relaxed)).ends[
             1
         ]
@@ -472,13 +472,15 @@ class RespondentsBound(Kind, Result):
             if refusal := self.cost(exact).refusal(positive_budget(budget)):
                 return unchecked_verification(refusal)
             number = self.proved(arithmetic(exact))
-            claimed = nonnegative(value, "the number of respondents")
+            claimed_number = nonnegative(value, "the number of respondents")
         except Unproved as error:
             return Verification(math.nan, math.nan, self.epsilon, math.nan, (str(error),))
         failures = (
-            () if claimed <= math.ceil(number) else (f"the number proved is {math.ceil(number):,}, not {value:,}",)
+            ()
+            if claimed_number <= math.ceil(number)
+            else (f"the number proved is {math.ceil(number):,}, not {value:,}",)
         )
-        return Verification(claimed, number, self.epsilon, math.nan, failures)
+        return Verification(claimed_number, number, self.epsilon, math.nan, failures)
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the bound to a file that `load_respondents` reads.

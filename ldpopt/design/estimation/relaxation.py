@@ -65,10 +65,10 @@ def eigenvalue_lower_bound(form: Enclosure) -> float:
         return -row_sum_error * (1 + ULP)
     shift = max(0.0, -float(np.linalg.eigvalsh(middle)[0])) + n * ULP * size
     for _ in range(MAX_SHIFTS):
-        shifted = middle + shift * np.eye(n)
+        shifted_matrix = middle + shift * np.eye(n)
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):  # An overflow proves nothing.
-            if np.isfinite(shifted).all() and np.isfinite(np.linalg.cholesky(shifted)).all():
-                trace = float(np.diag(shifted).sum())
+            if np.isfinite(shifted_matrix).all() and np.isfinite(np.linalg.cholesky(shifted_matrix)).all():
+                trace = float(np.diag(shifted_matrix).sum())
                 # The shifted diagonal is itself rounded, by half an ulp.
                 rounding = (4 * n + 32) * ULP * trace + n * n * 1e-300
                 return -(shift + rounding + row_sum_error) * (1 + 8 * ULP)
@@ -172,7 +172,7 @@ class PolicyRelaxation(ByValue):
 
     def gain_bound(self, charges: Charges, limits: Array) -> float:
         """Bound the gains of all columns within `limits` (k, k); inf if the weights prove none."""
-        cone = PolicyCone.of(limits, charges.prior)
+        cone = PolicyCone.from_limits(limits, charges.prior)
         first, second = cone.products
         weights = finite_array(self.weights, (len(first),))
         if weights is None or not (weights >= 0).all():
@@ -202,7 +202,7 @@ class PolicyCone:
     other: Any
 
     @classmethod
-    def of(cls, limits: Array, prior: Enclosure) -> PolicyCone:
+    def from_limits(cls, limits: Array, prior: Enclosure) -> PolicyCone:
         """Build the cone of shortest paths."""
         arithmetic, has_limit = prior.arithmetic, np.isfinite(limits)
         limits_above = arithmetic.of(np.where(has_limit, limits, 0.0)) * (1 + LIMIT_RTOL)

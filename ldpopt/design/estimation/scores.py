@@ -95,7 +95,7 @@ class SymmetricScores(ByValue):
         rho = math.sqrt(level) * (1 - 2 * ULP)
         ratio, sets = float(FLOAT.of(epsilon.exp()).upper), _down_sets(shape)
         if not (
-            _Scores.of(shape, kappas).are_below(ratio, rho)
+            _Scores.from_shape(shape, kappas).are_below(ratio, rho)
             if sets is None
             else _sets_are_below(sets, kappas, ratio, rho)
         ):
@@ -120,8 +120,8 @@ def _down_sets(shape: tuple[int, ...]) -> Members | None:
             is_allowed = is_subset[chains[:, -1]]
             if is_allowed.sum() > MAX_SETS_COMPARED:
                 return None
-            last, following = np.nonzero(is_allowed)
-            chains = np.hstack([chains[last], following[:, None]])
+            last, next_column = np.nonzero(is_allowed)
+            chains = np.hstack([chains[last], next_column[:, None]])
         sets = sets[chains].reshape(len(chains), -1)
     return sets.reshape(-1, *shape)
 
@@ -153,11 +153,11 @@ class _Scores:
     ordered: Array
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], kappas: list[float]) -> _Scores:
+    def from_shape(cls, shape: tuple[int, ...], kappas: list[float]) -> _Scores:
         """Build the scores of questions with these numbers of answers and kappas."""
         cells = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape))
         starts = np.cumsum([0, *(k - 1 for k in shape)])
-        gram, values, rays, ordered = np.zeros((starts[-1], starts[-1])), [], np.eye(starts[-1]), []
+        gram, values, rays, ordered_differences = np.zeros((starts[-1], starts[-1])), [], np.eye(starts[-1]), []
         last: dict[tuple[int, float], int] = {}
         for j, (k, kappa) in enumerate(zip(shape, kappas, strict=True)):
             first, own_rows = np.arange(1, k), slice(starts[j], starts[j + 1])
@@ -172,8 +172,8 @@ class _Scores:
             else:
                 difference = np.zeros(starts[-1])
                 difference[own_rows], difference[starts[previous] : starts[previous + 1]] = k - first, first - k
-                ordered.append(difference)
-        return cls(np.vstack(values), gram, rays, np.array(ordered).reshape(-1, starts[-1]))
+                ordered_differences.append(difference)
+        return cls(np.vstack(values), gram, rays, np.array(ordered_differences).reshape(-1, starts[-1]))
 
     def are_below(self, ratio: float, rho: float) -> bool:
         """Return True if (ratio - 1) E(T - rho)_+ <= rho is proved for all unit directions.
@@ -261,10 +261,10 @@ def _shortest_length(products: Array, targets: Array) -> Array:
     best = np.full(len(targets), np.inf)
     for step in range(MAX_REDUCTION_STEPS + 1):
         if step:
-            reduced = products * (is_used[:, :, None] & is_used[:, None])
-            reduced[:, diagonal, diagonal] = np.where(is_used, reduced[:, diagonal, diagonal], 1.0)
+            reduced_products = products * (is_used[:, :, None] & is_used[:, None])
+            reduced_products[:, diagonal, diagonal] = np.where(is_used, reduced_products[:, diagonal, diagonal], 1.0)
             try:
-                weights = np.linalg.solve(reduced, (targets * is_used)[..., None])[..., 0]
+                weights = np.linalg.solve(reduced_products, (targets * is_used)[..., None])[..., 0]
             except np.linalg.LinAlgError:
                 break
             is_used &= weights > 0
@@ -272,7 +272,7 @@ def _shortest_length(products: Array, targets: Array) -> Array:
         else:
             weights = np.ones(targets.shape)
         with np.errstate(all="ignore"):
-            achieved = (products @ weights[..., None])[..., 0]
-            lengths = (targets / achieved).max(axis=1) * np.sqrt((achieved * weights).sum(axis=1))
+            achieved_targets = (products @ weights[..., None])[..., 0]
+            lengths = (targets / achieved_targets).max(axis=1) * np.sqrt((achieved_targets * weights).sum(axis=1))
         best = np.where(lengths < best, lengths, best)
     return np.asarray(best * (1 + (8 * d + 64) * ULP))

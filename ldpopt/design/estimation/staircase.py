@@ -83,10 +83,10 @@ class Columns(ABC):
         """List logarithms (n, k) of the first columns; some mixture of them is constant."""
 
     @abstractmethod
-    def paying(self, prices: Prices, used: Array, min_gain: float) -> Array:
+    def paying(self, prices: Prices, columns_in_use: Array, min_gain: float) -> Array:
         """Find logarithms (n, k) of columns that gain more than `min_gain`.
 
-        They are the best of all, or good ones near `used`.
+        They are the best of all, or good ones near `columns_in_use`.
         """
 
     @property
@@ -95,10 +95,10 @@ class Columns(ABC):
         """True if a proof prices all columns; otherwise a relaxation bounds their gains."""
 
     @abstractmethod
-    def gain_bound(self, charges: Charges, relaxed: AnyRelaxation | None) -> float:
+    def gain_bound(self, charges: Charges, relaxation: AnyRelaxation | None) -> float:
         """Bound the gain of every column; inf if no bound is proved.
 
-        relaxed : used if not `exact`.
+        relaxation : used if not `exact`.
         """
 
 
@@ -159,7 +159,7 @@ def staircase_arrangement(k: int) -> Arrangement:
     """
     from ldpopt.design.kernel.listed import Arrangement
 
-    return Arrangement.of(k, limit=1, ordered=True)
+    return Arrangement.uniform(k, limit=1, has_order_cuts=True)
 
 
 class StaircaseColumns(Columns):
@@ -210,10 +210,10 @@ class StaircaseColumns(Columns):
             gains = prices.gains(np.where(sets, prices.ratio, 1.0))
             order = np.argsort(-gains, kind="stable")[:MAX_COLUMNS_PER_ROUND]
             return np.asarray(sets[order[gains[order] > min_gain]] * self.epsilon)
-        climbed = prices.climb(columns_in_use > 0, MAX_COLUMNS_PER_ROUND, min_gain)
-        if len(climbed) == 0 and self.exact:
+        columns = prices.climb(columns_in_use > 0, MAX_COLUMNS_PER_ROUND, min_gain)
+        if len(columns) == 0 and self.exact:
             return self.best(prices, MAX_COLUMNS_PER_ROUND, min_gain)
-        return np.asarray(climbed * self.epsilon)
+        return np.asarray(columns * self.epsilon)
 
     def best(self, prices: Prices, count: int, min_gain: float) -> Array:
         """List the best of all patterns, up to `count` that gain more than `min_gain`."""
@@ -263,17 +263,17 @@ class SmallSetColumns(StaircaseColumns):
 
         Raises `SolverError` if the search would need more sets.
         """
-        climbed = prices.climb(self.leading, count, 0.0)
-        searched_gain = max(0.05 * prices.gains(np.where(climbed, prices.ratio, 1.0)).max(initial=0.0), min_gain)
+        local_optima = prices.climb(self.leading, count, 0.0)
+        searched_gain = max(0.05 * prices.gains(np.where(local_optima, prices.ratio, 1.0)).max(initial=0.0), min_gain)
         # The form that is below zero at sets priced above that.
         values, vectors = np.linalg.eigh(prices.gram)
         kernel, rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T, prices.rows + searched_gain * prices.prior
-        charges = Charges.of(FLOAT.of(kernel), prices.prior, rows, prices.pairs)
+        charges = Charges.from_kernel(FLOAT.of(kernel), prices.prior, rows, prices.pairs)
         branches = Branches.convex(prices.gram, rows, prices.prior, self.squares)
         search = branches.walked(charges, FLOAT.of(self.epsilon), count, self.nodes)
         if search is None or not search.complete:
             raise SolverError("small sets: more sets may pay than can be looked at; pass another method")
-        sets = np.unique(np.vstack([climbed, search.sets]), axis=0)
+        sets = np.unique(np.vstack([local_optima, search.sets]), axis=0)
         gains = prices.gains(np.where(sets, prices.ratio, 1.0))
         self.reached = float(gains.max(initial=searched_gain))
         order = np.argsort(-gains, kind="stable")[:count]

@@ -75,7 +75,7 @@ class Thresholds(ByValue):
         level = float(self.level)
         if charges.pairs.any() or not 0 <= level < math.inf:
             return None
-        form = _Form.of(charges, float(FLOAT.of(epsilon.exp()).upper), level)
+        form = _Form.from_charges(charges, float(FLOAT.of(epsilon.exp()).upper), level)
         return None if form is None else form.find_positive(self.work(form.a.size) / operations_per_box(form.a.size))
 
 
@@ -132,7 +132,7 @@ class _Form:
     rounding_error: float
 
     @classmethod
-    def of(cls, charges: Charges, ratio: float, level: float) -> _Form | None:
+    def from_charges(cls, charges: Charges, ratio: float, level: float) -> _Form | None:
         kernel, prior = FLOAT.of(charges.kernel), FLOAT.of(charges.prior)
         a, p = np.asarray(kernel.midpoint), np.asarray(prior.midpoint)
         if not (np.isfinite(a).all() and np.isfinite(charges.rows).all() and p.min() > 0 and math.isfinite(ratio)):
@@ -204,9 +204,9 @@ class _Form:
         linear, mass = weight @ self.a.T, (weight @ self.p)[:, None]
         v = np.clip(linear / mass, low, high)
         bound = (v * (2 * linear - v * mass)).sum(axis=1) - weight @ self.prices + offset
-        undecided = is_undecided.astype(np.float64)
-        spread = undecided @ (self.a**2).T - 2 * centre * (undecided @ (self.a * self.p).T)
-        spread += centre**2 * (undecided @ self.p**2)[:, None]
+        undecided_mask = is_undecided.astype(np.float64)
+        spread = undecided_mask @ (self.a**2).T - 2 * centre * (undecided_mask @ (self.a * self.p).T)
+        spread += centre**2 * (undecided_mask @ self.p**2)[:, None]
         return bound, np.asarray(~is_undecided.any(axis=1)), v, spread
 
 
@@ -217,11 +217,11 @@ def _mirror_error(a: Array, p: Array, prices: Array, coordinate: int, extent: Ar
     """
     mirror = a.copy()
     mirror[coordinate] = -mirror[coordinate]
-    inputs, mirrored = np.vstack([p, prices, a]), np.vstack([p, prices, mirror])
+    inputs, mirrored_inputs = np.vstack([p, prices, a]), np.vstack([p, prices, mirror])
     unit = np.abs(inputs).max(axis=1, keepdims=True) * 1e-7 + 1e-300
-    first, second = np.lexsort(np.round(inputs / unit)), np.lexsort(np.round(mirrored / unit))
+    first, second = np.lexsort(np.round(inputs / unit)), np.lexsort(np.round(mirrored_inputs / unit))
     scale = np.concatenate([[square, 1.0], 2 * extent])
-    return float((scale[:, None] * np.abs(inputs[:, first] - mirrored[:, second])).sum())
+    return float((scale[:, None] * np.abs(inputs[:, first] - mirrored_inputs[:, second])).sum())
 
 
 def _largest_ratios(a: Array, p: Array, ratio: float) -> Array:

@@ -95,8 +95,8 @@ class Saddle(Method, reference="[HS; Huber]", solves=AgainstSet, preference=110,
         with suppress(SolverError):  # A vertex has fewer channels; it is used unless its value is smaller.
             vertex = least_pair(utility.f, utility.sets, channels, worst.ratios, SIMPLEX)
             coin = vertex.coin if vertex.value >= worst.value * (1 - EXCHANGE_GAP) else coin
-        used = np.flatnonzero(coin > 1e-9)
-        mixture = np.hstack([coin[i] * channels[i] for i in used])
+        used_channels = np.flatnonzero(coin > 1e-9)
+        mixture = np.hstack([coin[i] * channels[i] for i in used_channels])
 
         def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             certificate = design_for_pair(*best, certify=True).certificate
@@ -115,6 +115,6 @@ class Saddle(Method, reference="[HS; Huber]", solves=AgainstSet, preference=110,
                     support,
                 )
 
-        channel_count = f"{len(used)} channel{'s' * (len(used) != 1)}"
+        channel_count = f"{len(used_channels)} channel{'s' * (len(used_channels) != 1)}"
         description = f"public coin between {channel_count}, best against {len(channels)} least favourable pairs"
         return Candidate(mixture / mixture.sum(axis=1, keepdims=True), description, prove)

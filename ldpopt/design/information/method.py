@@ -71,7 +71,7 @@ class BalancedSets(
             return symmetric.find(problem, ask)
         prior = np.asarray(problem.utility.prior)
         prior = prior / prior.sum()
-        task = _Task.of(prior, problem)
+        task = _Task.from_prior(prior, problem)
         solution = task.program.solve(problem.deadline.part(0.0, 0.5))
         classes, masses, sets, phi = task.best(solution)
         if problem.cap is not None:
@@ -99,22 +99,25 @@ class _Task:
     deadline: Deadline
 
     @classmethod
-    def of(cls, prior: Array, problem: Problem) -> _Task:
+    def from_prior(cls, prior: Array, problem: Problem) -> _Task:
         order = np.argsort(-prior, kind="stable")
-        used = order[prior[order] > 0]
-        p = prior[used]
+        used_inputs = order[prior[order] > 0]
+        p = prior[used_inputs]
         n = len(p)
-        capped = problem.cap is not None
-        if n > (CAPPED_MAX_INPUTS_EXACT if capped else MAX_INPUTS_EXACT):
+        has_cap = problem.cap is not None
+        if n > (CAPPED_MAX_INPUTS_EXACT if has_cap else MAX_INPUTS_EXACT):
             n = min(
-                CAPPED_MAX_INDIVISIBLE if capped else MAX_INDIVISIBLE_INPUTS,
+                CAPPED_MAX_INDIVISIBLE if has_cap else MAX_INDIVISIBLE_INPUTS,
                 int((p > MIN_RELATIVE_MASS * best_mass(problem.epsilon)).sum()),
             )
         rest = p[n:]
         mass = float(rest.sum())
         spread = 1 - float(((rest / mass) ** 2).sum()) if mass > 0 else 1.0
         return cls(
-            used, rest, SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap), problem.deadline
+            used_inputs,
+            rest,
+            SharesProgram(p[:n], mass, spread, level_of(problem.epsilon), problem.cap),
+            problem.deadline,
         )
 
     def best(self, solution: Shares) -> tuple[Index, Array, Members, Array]:
@@ -190,12 +193,12 @@ class _Task:
         for _ in self.deadline.part(0.5, 1.0).rounds(range(MAX_SET_ROUNDS if program.cap is None else CAPPED_ROUNDS)):
             sets = np.vstack([basic, pool[set_numbers]])
             pool_values = np.concatenate([_information(basic, masses, level), values[set_numbers]])
-            weighed = weigh_sets(sets.T.astype(np.float64), pool_values, level, caps)
-            value, pairs = float(pool_values @ weighed.weights), weighed.pairs()
+            weighted_sets = weigh_sets(sets.T.astype(np.float64), pool_values, level, caps)
+            value, pairs = float(pool_values @ weighted_sets.weights), weighted_sets.pairs()
             if solution.bound <= value * (1 + BALANCED_GAP):
                 break
             cut_prices = ((pool @ pairs) * ~pool).sum(axis=1) if pairs.any() else 0.0
-            gains = (values - level * math.fsum(weighed.rows) - pool @ weighed.rows - cut_prices) / mean
+            gains = (values - level * math.fsum(weighted_sets.rows) - pool @ weighted_sets.rows - cut_prices) / mean
             gains[set_numbers] = 0.0
             gaining = np.argsort(-gains)[:MAX_SETS_PER_ROUND]
             gaining = gaining[gains[gaining] > 0]
@@ -207,8 +210,8 @@ class _Task:
         if program.cap is None and single_weight * float(information_of(p, 1 - p, level).sum()) > value:
             k = len(p)
             return np.arange(k), p, np.eye(k, dtype=bool), np.full(k, single_weight)
-        used = weighed.weights > 0
-        return np.concatenate([np.arange(n), n + groups]), masses, sets[used], weighed.weights[used]
+        is_used = weighted_sets.weights > 0
+        return np.concatenate([np.arange(n), n + groups]), masses, sets[is_used], weighted_sets.weights[is_used]
 
     def grouped(self, solution: Shares, rng: np.random.Generator) -> Index:
         """Group the rest into groups of different masses.
@@ -222,12 +225,12 @@ class _Task:
         count = int(max(target_count, fewest - len(program.indivisible)))
         if len(self.rest) <= count:
             return np.arange(len(self.rest))
-        remaining = rng.uniform(0.5, 1.5, count)
-        remaining *= program.rest / remaining.sum()
+        remaining_mass = rng.uniform(0.5, 1.5, count)
+        remaining_mass *= program.rest / remaining_mass.sum()
         groups = np.zeros(len(self.rest), dtype=np.intp)
         for x, mass in enumerate(self.rest):
-            groups[x] = np.argmax(remaining)
-            remaining[groups[x]] -= mass
+            groups[x] = np.argmax(remaining_mass)
+            remaining_mass[groups[x]] -= mass
         return np.unique(groups, return_inverse=True)[1].reshape(-1)
 
     def pool(self, solution: Shares, sums: Array, rng: np.random.Generator) -> Members:
@@ -249,8 +252,8 @@ class _Task:
         targets = program.rest * np.concatenate([solution.shares[active], shares[nearly_gaining]])
         sets_per_pattern = max(sets_per_pattern, min(POOL_SIZE // len(indivisible_parts), 5000))
         parts = [subsets_near(sums, target, sets_per_pattern, rng) for target in targets]
-        repeated = np.repeat(indivisible_parts, [len(part) for part in parts], axis=0)
-        return np.unique(np.hstack([repeated, np.vstack(parts)]), axis=0)
+        repeated_parts = np.repeat(indivisible_parts, [len(part) for part in parts], axis=0)
+        return np.unique(np.hstack([repeated_parts, np.vstack(parts)]), axis=0)
 
 
 def _information(sets: Members, masses: Array, level: float) -> Array:

@@ -187,7 +187,7 @@ class SharesProgram:
         first_sets = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
         pool = self.proper(np.repeat(first_sets, len(shares)), np.tile(shares, len(first_sets)))
         pricing = _Pricing(self, VERTEX_GAIN * float(np.abs(values).max()))
-        generated = generate(
+        generation = generate(
             pricing,
             pricing,
             pool,
@@ -196,7 +196,7 @@ class SharesProgram:
             progress=(MAX_STALLED_ROUNDS, COLUMN_GAP),
             deadline=deadline,
         )
-        solution, multipliers = generated.solution, generated.multipliers
+        solution, multipliers = generation.solution, generation.multipliers
         assert multipliers is not None
         with suppress(SolverError):  # A vertex has few patterns, which cover all inputs equally.
             solution = self.weighed(solution.sets, solution.shares, SIMPLEX)
@@ -221,10 +221,15 @@ class SharesProgram:
         caps = cut_caps(n + has_rest, self.cap, self.spread if has_rest else None)
         members = np.vstack([sets.T, share]) if has_rest else sets.T
         values, padding = self.worth(sets, share), (0, int(not has_rest))
-        weighed = weigh_sets(members, values, self.level, caps, solvers)
-        value = float(values @ weighed.weights)
+        weighted_sets = weigh_sets(members, values, self.level, caps, solvers)
+        value = float(values @ weighted_sets.weights)
         return Shares(
-            sets, share, weighed.weights, value, np.pad(weighed.rows, padding), np.pad(weighed.pairs(), padding)
+            sets,
+            share,
+            weighted_sets.weights,
+            value,
+            np.pad(weighted_sets.rows, padding),
+            np.pad(weighted_sets.pairs(), padding),
         )
 
 

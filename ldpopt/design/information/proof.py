@@ -88,7 +88,7 @@ class InformationDual(Certificate):
         n = len(indivisible)
         require(len(np.unique(indivisible)) == n, "an input is taken whole twice")
         require(not n > MAX_INDIVISIBLE_INPUTS, f"{n} inputs have too many sets to look at all of them")
-        caps = Caps.of(self.constraints, arithmetic)
+        caps = Caps.from_constraints(self.constraints, arithmetic)
         rows = real_array(self.rows, (n + 1,), "rows")
         pair_multipliers = nonnegative_array(self.pairs, (n + 1, n + 1), "pairs")
         rest_multiplier = float(pair_multipliers[n, n])
@@ -98,7 +98,7 @@ class InformationDual(Certificate):
             rows[n] != 0 or rest_multiplier > 0 or pair_multipliers[n].any() or pair_multipliers[:, n].any()
         ):
             raise Unproved("there are multipliers for a rest that is empty")
-        masses = _Masses.of(prior, indivisible, divisible, arithmetic)
+        masses = _Masses.from_prior(prior, indivisible, divisible, arithmetic)
         # The exact sum, because it is multiplied by t: a total of zero stays zero.
         total = arithmetic.of(exact_sum(rows))
         base_price = caps.level * total
@@ -143,7 +143,7 @@ class _Masses:
     equal: int
 
     @classmethod
-    def of(cls, prior: Array, indivisible: Index, rest: Index, arithmetic: Arithmetic) -> _Masses:
+    def from_prior(cls, prior: Array, indivisible: Index, rest: Index, arithmetic: Arithmetic) -> _Masses:
         p, mass = law(prior, arithmetic), exact_sum(prior[rest])
         spread = arithmetic.of(1.0)
         if mass > 0:
@@ -168,10 +168,13 @@ def _pattern_points(
     The inputs of the rest all have the same probability.
     """
     rho = (mass_of_set.arithmetic.of(np.arange(masses.equal + 1)) / masses.equal)[None, :]
-    mass, missing = mass_of_set[:, None] + masses.rest * rho, complement[:, None] + masses.rest * (1 - rho)
+    mass, complement_mass = mass_of_set[:, None] + masses.rest * rho, complement[:, None] + masses.rest * (1 - rho)
     rise = (price_at_one - price_at_zero)[:, None]
     return [
-        (information(mass, missing, level), price_at_zero[:, None] + rise * rho + rest_multiplier * (rho * (1 - rho)))
+        (
+            information(mass, complement_mass, level),
+            price_at_zero[:, None] + rise * rho + rest_multiplier * (rho * (1 - rho)),
+        )
     ]
 
 

@@ -110,7 +110,7 @@ class InformationCapacity(Certificate):
                 raise Unproved("no constraint asks for LocalDP between all inputs")
             return spread
         # t = 1/(e^epsilon - 1), so that epsilon = log(1 + 1/t).
-        return (1 / Caps.of(self.constraints, arithmetic).level).log1p()
+        return (1 / Caps.from_constraints(self.constraints, arithmetic).level).log1p()
 
     def _two(self) -> bool:
         """Return True if the constraints leave at most two outputs."""

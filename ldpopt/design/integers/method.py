@@ -67,16 +67,18 @@ class IntegerColumnsProgram:
         Also returns the solver's bound on the least criterion, and whether its search was complete. gains : (criteria,
         n). Raises `SolverError` if no channel has columns among these.
         """
-        selected = np.arange(self.columns.shape[1])
-        if len(selected) > MAX_COLUMNS:  # Those of the least reduced costs.
-            selected = np.sort(np.argsort(self._linear(gains)[1], kind="stable")[:MAX_COLUMNS])
-        values, bound, finished = solve_integer(*self._pose(selected, gains), "integer columns", MAX_TREE_NODES)
+        selected_columns = np.arange(self.columns.shape[1])
+        if len(selected_columns) > MAX_COLUMNS:  # Those of the least reduced costs.
+            selected_columns = np.sort(np.argsort(self._linear(gains)[1], kind="stable")[:MAX_COLUMNS])
+        values, bound, is_finished = solve_integer(
+            *self._pose(selected_columns, gains), "integer columns", MAX_TREE_NODES
+        )
         counts = values[:-1].astype(np.int64)
-        used_columns = selected[counts > 0]
+        used_columns = selected_columns[counts > 0]
         weights = merge_proportional(np.repeat(self.columns[:, used_columns], counts[counts > 0], axis=1))
         if not (weights.sum(axis=1) == self.total).all():
             raise SolverError("integer columns: the solver's numbers do not add up; pass another method")
-        return weights, bound, finished
+        return weights, bound, is_finished
 
     def relaxed(self, gains: Array) -> Array:
         """Return (k, m) the columns of the linear program's solution, each times its real weight."""
@@ -84,13 +86,13 @@ class IntegerColumnsProgram:
         used_columns = np.flatnonzero(z > 1e-12)
         return np.asarray(self.columns[:, used_columns] * z[used_columns])
 
-    def _pose(self, selected: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array]:
+    def _pose(self, selected_columns: npt.NDArray[np.intp], gains: Array) -> tuple[Array, Array, Array, Array, Array]:
         """Build the program; its last unknown is the smallest criterion."""
-        columns = self.columns[:, selected].astype(np.float64)
+        columns = self.columns[:, selected_columns].astype(np.float64)
         k, n = columns.shape
         objective = np.append(np.zeros(n), 1.0)
         equal = np.hstack([columns, np.zeros((k, 1))])
-        rows, limits = [np.hstack([-gains[:, selected], np.ones((len(gains), 1))])], [np.zeros(len(gains))]
+        rows, limits = [np.hstack([-gains[:, selected_columns], np.ones((len(gains), 1))])], [np.zeros(len(gains))]
         if self.cap is not None:
             distances = np.array([np.maximum(columns[x] - columns[y], 0) for x, y in permutations(range(k), 2)])
             rows.append(np.hstack([distances, np.zeros((len(distances), 1))]))
@@ -134,7 +136,7 @@ class Rounded(Method, preference=20, integral=True):
         """
         free = unrestricted(problem, ask)
         for tighter in (False, True):
-            task = Task.of(problem, tighter)
+            task = Task.from_problem(problem, tighter)
             weights = roundings(task, free)
             if task.measured(weights):
                 break
@@ -182,8 +184,8 @@ def _round_and_improve(task: Task, start: Array) -> Integers | None:
     eta = Fraction(1) if task.cap is None else Fraction(task.cap, task.total)
     weights = integers_near(start, task.total, task.ratio, eta)
     weights = weights if has_fixed_outputs else merge_proportional(weights)
-    if (worth := worth_of(task)) is not None:
-        return Moves(task, worth).best(weights)
+    if (column_worth := worth_of(task)) is not None:
+        return Moves(task, column_worth).best(weights)
     return (
         polished(task, weights)
         if k * m * (m - 1) <= MAX_MOVES_PER_STEP and math.isfinite(task.value(weights))
@@ -227,7 +229,7 @@ class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
         """Find the channel of the program, improved by moving units between outputs."""
         free = unrestricted(problem, ask)
         for tighter in (False, True):
-            task = Task.of(problem, tighter)
+            task = Task.from_problem(problem, tighter)
             columns, complete = integer_columns(task.inputs, task.ratio, task.total)
             program = IntegerColumnsProgram(columns, task.total, task.cap)
             weights, is_finished = _search_with_cuts(task, program, free)
@@ -244,9 +246,9 @@ class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
 def _search_with_cuts(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
     """Find the best weights, and whether the solver proves that its columns allow no better ones."""
     rounded_weights = roundings(task, free)
-    worth, deadline = worth_of(task), task.problem.deadline
-    assert worth is not None
-    moves = Moves(task, worth)
+    column_worth, deadline = worth_of(task), task.problem.deadline
+    assert column_worth is not None
+    moves = Moves(task, column_worth)
     if deadline.over():
         return rounded_weights, False
     if not needs_columns(task.problem):
@@ -263,8 +265,8 @@ def _search_with_cuts(task: Task, program: IntegerColumnsProgram, free: Design |
         )
     for _ in deadline.rounds(range(MAX_INTEGER_SEARCHES)):
         weights, bound, is_finished = program.best(np.array(cuts))
-        if (climbed := moves.climb(weights)) is not None and task.value(climbed) > task.value(best):
-            best = climbed
+        if (local_optimum := moves.climb(weights)) is not None and task.value(local_optimum) > task.value(best):
+            best = local_optimum
         # The solver's bound is on D divided by the error.
         is_finished = is_finished and -task.value(best) * bound <= (1 + INTEGER_GAP) * task.total
         if is_finished:

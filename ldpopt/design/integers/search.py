@@ -52,7 +52,7 @@ class Task:
     cap: int | None
 
     @classmethod
-    def of(cls, problem: Problem, tighter: bool = False) -> Task:
+    def from_problem(cls, problem: Problem, tighter: bool = False) -> Task:
         """Build the task of a problem.
 
         tighter : make both caps a little tighter, where a channel of floats measures an ulp more than its integers.
@@ -105,7 +105,7 @@ class Task:
         """Return True if the channel of floats, measured, meets every constraint of the problem."""
         return meets_constraints(Channel(self.rows(weights), self.problem.labels), self.problem.constraints)
 
-    def candidate(self, free: Design | None, weights: Integers, how: str, note: str) -> Candidate:
+    def candidate(self, free: Design | None, weights: Integers, description: str, note: str) -> Candidate:
         """Build the candidate of the weights, with the bound of the optimum without a denominator."""
         value, cost = self.value(weights), ""
         if free is not None and abs(free.value) > ZERO_VALUE and math.isfinite(value):
@@ -124,7 +124,7 @@ class Task:
                 yield IntegerColumns(problem.original_utility, problem.constraints, channel)
 
         return Candidate(
-            as_matrix(weights, self.total), how, prove, note="; ".join(filter(None, (cost, note))),
+            as_matrix(weights, self.total), description, prove, note="; ".join(filter(None, (cost, note))),
             shortfall="the bound is that of channels without a denominator",
         )  # fmt: skip
 
@@ -237,10 +237,10 @@ class ColumnWorth:
 
     def parts(self, columns: Integers) -> Array:
         """Compute (n, criteria) the terms mu_j of columns (k, n); zero for a zero column."""
-        used = np.flatnonzero(columns.any(axis=0))
-        values = columns_of(self.utility, columns[:, used].astype(np.float64)).T
+        used_columns = np.flatnonzero(columns.any(axis=0))
+        values = columns_of(self.utility, columns[:, used_columns].astype(np.float64)).T
         terms = np.zeros((columns.shape[1], values.shape[1]))
-        terms[used] = values
+        terms[used_columns] = values
         return terms
 
     def value(self, sums: Array) -> Array:
@@ -379,9 +379,9 @@ class Moves:
             start = best
             for _ in range(int(rng.integers(1, 4))):
                 start = self._random(start, rng)
-            climbed = self.climb(start)
-            if (new_value := self.worth_of_weights(climbed)) > value * (1 - 1e-12 * np.sign(value)):
-                best, value = climbed, new_value
+            local_optimum = self.climb(start)
+            if (new_value := self.worth_of_weights(local_optimum)) > value * (1 - 1e-12 * np.sign(value)):
+                best, value = local_optimum, new_value
         return best
 
     def worth_of_weights(self, weights: Integers) -> float:
@@ -409,17 +409,22 @@ class Moves:
 
     def _neighbours(self, weights: Integers) -> Neighbours:
         """Every move between two columns that stays within the ratio."""
-        extended = np.hstack([weights, np.zeros((len(weights), 1), np.int64)])  # an output that is not there yet
-        first, second = np.triu_indices(extended.shape[1], 1)
+        extended_weights = np.hstack(
+            [weights, np.zeros((len(weights), 1), np.int64)]
+        )  # an output that is not there yet
+        first, second = np.triu_indices(extended_weights.shape[1], 1)
         steps = self._directions[: max(2 * self.task.inputs, MAX_MOVE_ENTRIES // (len(first) * self.task.inputs))]
-        enlarged, reduced = extended[:, :, None] + steps.T[:, None], extended[:, :, None] - steps.T[:, None]
+        columns_plus_step, columns_less_step = (
+            extended_weights[:, :, None] + steps.T[:, None],
+            extended_weights[:, :, None] - steps.T[:, None],
+        )
         return Neighbours(
-            extended,
+            extended_weights,
             first,
             second,
-            enlarged,
-            reduced,
-            self._is_feasible(enlarged)[first] & self._is_feasible(reduced)[second],
+            columns_plus_step,
+            columns_less_step,
+            self._is_feasible(columns_plus_step)[first] & self._is_feasible(columns_less_step)[second],
         )
 
     def _is_feasible(self, columns: Integers) -> npt.NDArray[np.bool_]:

@@ -126,22 +126,22 @@ def unproved_assumptions(utility: Any, constraints: Sequence[Any] = ()) -> tuple
     They are properties of user-defined functions and classes, and values taken from SciPy. The list is empty if there
     are none.
     """
-    trusted = list[str]()
+    assumptions = list[str]()
     for part in (utility, *constraints):
         if getattr(part, "function", None) is not None and isinstance(part, Constraint):
-            trusted.append("what the function of a constraint says")
+            assumptions.append("what the function of a constraint says")
         if not type(part).__module__.startswith("ldpopt."):
-            trusted.append(f"what the class {type(part).__name__} computes")
+            assumptions.append(f"what the class {type(part).__name__} computes")
             if isinstance(part, ColumnUtility):
-                trusted.append(f"that {part.name} is convex and homogeneous beyond the columns that were probed")
+                assumptions.append(f"that {part.name} is convex and homogeneous beyond the columns that were probed")
         if getattr(part, "continuous", False):
-            trusted.append("the probabilities and densities that scipy.stats computes")
+            assumptions.append("the probabilities and densities that scipy.stats computes")
         f = getattr(part, "f", None)
         if isinstance(f, FDivergence) and (f.recipe is None or type(f) is not FDivergence):
-            trusted.append(f"the floats of {f.name}, and that it is convex")
+            assumptions.append(f"the floats of {f.name}, and that it is convex")
         for inner in (*(part.parts() if isinstance(part, Utility) else ()), getattr(part, "criterion", None)):
-            trusted += unproved_assumptions(inner) if inner is not None else ()
-    return tuple(dict.fromkeys(trusted))
+            assumptions += unproved_assumptions(inner) if inner is not None else ()
+    return tuple(dict.fromkeys(assumptions))
 
 
 def unchecked_verification(reason: str) -> Verification:
@@ -149,9 +149,9 @@ def unchecked_verification(reason: str) -> Verification:
     return Verification(math.nan, math.nan, math.nan, math.nan, (), unchecked=(reason,))
 
 
-def trust_suffix(trusted: Sequence[str]) -> str:
+def trust_suffix(assumptions: Sequence[str]) -> str:
     """Format the unproved assumptions as the end of a verdict; empty if there are none."""
-    return f"; taken on trust: {', '.join(trusted)}" if trusted else ""
+    return f"; taken on trust: {', '.join(assumptions)}" if assumptions else ""
 
 
 @dataclass(frozen=True)

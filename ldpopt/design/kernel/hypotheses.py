@@ -74,7 +74,7 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
     ends. Sums of floats, rounded outward, decide most intervals, from one end of the inputs or the other. Fractions
     decide the rest. The answer is False if that would take too many.
     """
-    first, second = _Sorted.of(a0, a1), _Sorted.of(b0, b1)
+    first, second = _Sorted.from_pair(a0, a1), _Sorted.from_pair(b0, b1)
     # Just outside the second pair's inputs its h is known: 0 on one side, 2 s - 1 on the other.
     beyond_ends = second.posterior[[0, -1]] + 4 * second.blur * np.array([-1.0, 1.0])
     thresholds = np.unique(
@@ -83,9 +83,13 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
     is_decided = _decided_by_floats(first, second, thresholds, False)
     if not is_decided.all():
         is_decided |= _decided_by_floats(first, second, thresholds, True)
-    undecided = np.flatnonzero(~is_decided)
-    return not len(undecided) or _dominates_exactly(
-        (a0, a1), (b0, b1), thresholds[undecided], thresholds[undecided + 1], 2 * (first.blur + second.blur)
+    undecided_ratios = np.flatnonzero(~is_decided)
+    return not len(undecided_ratios) or _dominates_exactly(
+        (a0, a1),
+        (b0, b1),
+        thresholds[undecided_ratios],
+        thresholds[undecided_ratios + 1],
+        2 * (first.blur + second.blur),
     )
 
 
@@ -121,9 +125,9 @@ class _Sorted:
     rest: tuple[Enclosure, Enclosure]
 
     @classmethod
-    def of(cls, p0: Array, p1: Array) -> _Sorted:
+    def from_pair(cls, p0: Array, p1: Array) -> _Sorted:
         order = likelihood_ratio_order(p0, p1)
-        laws = LawPair.of(p0, p1, FLOAT).take(order)
+        laws = LawPair.from_floats(p0, p1, FLOAT).take(order)
         # The posterior of the laws differs from that of the floats by the ratio of their sums.
         blur = 2.0**-50 + 2 * abs(float(exact_sum(p0) / exact_sum(p1) - 1))
         posterior = np.maximum.accumulate(p0[order] / (p0[order] + p1[order]))
@@ -173,9 +177,9 @@ def _dominates_exactly(
     masses, kinks = [], {Fraction(s) for s in np.concatenate([low, high]).tolist()}
     for p0, p1 in (first, second):
         mass0, mass1 = exact_sum(p0), exact_sum(p1)
-        used = np.flatnonzero(p0 + p1 > 0)
-        masses.append([(Fraction(p0[x]) / mass0, Fraction(p1[x]) / mass1) for x in used.tolist()])
-        posterior = p0[used] / (p0 + p1)[used]
+        used_inputs = np.flatnonzero(p0 + p1 > 0)
+        masses.append([(Fraction(p0[x]) / mass0, Fraction(p1[x]) / mass1) for x in used_inputs.tolist()])
+        posterior = p0[used_inputs] / (p0 + p1)[used_inputs]
         is_between = np.searchsorted(low, posterior + tolerance, "right") > np.searchsorted(
             high, posterior - tolerance, "left"
         )
@@ -320,7 +324,7 @@ class Classes:
 
     def laws(self, p0: Array, p1: Array, arithmetic: Arithmetic) -> LawPair:
         """Compute the hypotheses on the classes."""
-        laws = LawPair.of(p0, p1, arithmetic)
+        laws = LawPair.from_floats(p0, p1, arithmetic)
         if self.trivial:
             return laws
         return LawPair(*(scatter(part, self.number, self.count) for part in (laws.p0, laws.p1, laws.difference)))

@@ -54,7 +54,7 @@ class Caps:
     eta: Enclosure
 
     @classmethod
-    def of(cls, constraints: Sequence[Constraint], arithmetic: Arithmetic) -> Caps:
+    def from_constraints(cls, constraints: Sequence[Constraint], arithmetic: Arithmetic) -> Caps:
         """Compute the caps; raise `Unproved` without pure LDP between all inputs."""
         epsilon, eta = plain_caps(constraints)
         require(epsilon < math.inf, "no constraint asks for LocalDP between all inputs")
@@ -78,7 +78,7 @@ class Mixed:
     tangent_sum: Enclosure
 
     @classmethod
-    def of(cls, utility: ColumnUtility, raw_weights: Any, arithmetic: Arithmetic) -> Mixed:
+    def from_weights(cls, utility: ColumnUtility, raw_weights: Any, arithmetic: Arithmetic) -> Mixed:
         """Mix the criteria by these weights.
 
         Raises `Unproved` unless the weights are non-negative and not all zero.
@@ -169,7 +169,7 @@ class ListedDual(Certificate):
         The multipliers fall short by the factor kappa.
         """
         rows, pairs = self._multipliers()
-        mixture = Mixed.of(self.utility, self.weights, arithmetic)
+        mixture = Mixed.from_weights(self.utility, self.weights, arithmetic)
         charge = arithmetic.of(pairs).sum() * cap + extra_charge
         kappa = 1.0
         for block in columns:
@@ -179,7 +179,7 @@ class ListedDual(Certificate):
 
     def _unsettled(self, columns: Iterable[Listed]) -> Index:
         """Find the columns that floats do not decide: their price may be below their value, or below 0."""
-        rows, mixture = self._multipliers()[0], Mixed.of(self.utility, self.weights, FLOAT)
+        rows, mixture = self._multipliers()[0], Mixed.from_weights(self.utility, self.weights, FLOAT)
         is_settled = []
         for block in columns:
             values, prices = self._sides(block, rows, mixture)
@@ -208,11 +208,10 @@ class Arrangement:
 
     Parameters
     ----------
-    size : int
-        The number k of inputs.
-    limits, cuts : tuple of (x, x', w)
-        The inequalities that define the cone, and the hyperplanes that cut it. w is an integer, the ratio's
-        logarithm in units of log E. E > 1 may be any ratio.
+    size : The number k of inputs.
+    limits : The inequalities (x, x', w) that define the cone. w is an integer, the ratio's logarithm in units of log E.
+        E > 1 may be any ratio.
+    cuts : The hyperplanes (x, x', w) that cut the cone.
     """
 
     size: int
@@ -220,26 +219,21 @@ class Arrangement:
     cuts: tuple[Comparison, ...] = ()
 
     @classmethod
-    def of(cls, size: int, limit: int | None = None, cut: int | None = None, ordered: bool = False) -> Arrangement:
+    def uniform(
+        cls, size: int, limit: int | None = None, cut: int | None = None, has_order_cuts: bool = False
+    ) -> Arrangement:
         """Build the arrangement with the same limit, cut or both for every ordered pair of inputs.
 
         Parameters
         ----------
-        size : int
-            The number k of inputs.
-        limit, cut : int or None
-            The w of the limits and of the cuts; None for none.
-        ordered : bool
-            True if the hyperplanes c_x = c_x' also cut, as a cap on total variation needs.
-
-        Returns
-        -------
-        Arrangement
+        size : The number k of inputs.
+        limit, cut : The w of the limits and of the cuts; None for none.
+        has_order_cuts : True if the hyperplanes c_x = c_x' also cut, as a cap on total variation needs.
         """
         pairs = tuple(itertools.permutations(range(size), 2))
         limits = () if limit is None else tuple((x, y, limit) for x, y in pairs)
         cuts = () if cut is None else tuple((x, y, cut) for x, y in pairs)
-        return cls(size, limits, cuts + (in_order(size) if ordered else ()))
+        return cls(size, limits, cuts + (in_order(size) if has_order_cuts else ()))
 
 
 def in_order(size: int) -> tuple[Comparison, ...]:

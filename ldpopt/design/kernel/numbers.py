@@ -152,13 +152,13 @@ def leaves_of(nodes: Any, boxes: Any, split: type[Any], leaf: type[Any]) -> list
     """
     nodes = expect(nodes, tuple, "the nodes of the tree")
     leaves: list[tuple[Any, Array]] = []
-    visited: set[int] = set()
+    visited_nodes: set[int] = set()
     open_nodes: list[tuple[Any, Array]] = [(0, boxes.root)]
     while open_nodes:
         reference, box = open_nodes.pop()
         number = position(reference, len(nodes), "the number of a node")
-        require(number not in visited, "the nodes are not a tree")
-        visited.add(number)
+        require(number not in visited_nodes, "the nodes are not a tree")
+        visited_nodes.add(number)
         node = nodes[number]
         if isinstance(node, split):
             open_nodes += zip((node.left, node.right), boxes.halves(box, node), strict=True)

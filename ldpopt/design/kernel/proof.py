@@ -132,13 +132,13 @@ class PartsBound(Certificate):
             certificate.rebind(part, self.constraints, self.channel).bound_in(arithmetic)
             for part, certificate in zip(parts, certificates, strict=True)
         ]
-        combined: Enclosure = self.utility.from_parts([bound.value for bound in bounds], arithmetic)
-        if not math.isfinite(combined.lower if self.utility.error else combined.upper):
+        combined_bound: Enclosure = self.utility.from_parts([bound.value for bound in bounds], arithmetic)
+        if not math.isfinite(combined_bound.lower if self.utility.error else combined_bound.upper):
             reasons = [
                 f"{part.name}: {bound.reason}" for part, bound in zip(parts, bounds, strict=True) if bound.reason
             ]
             raise Unproved("; ".join(reasons) or "the parts prove no finite bound")
-        return combined
+        return combined_bound
 
 
 @dataclass(frozen=True, eq=False, repr=False)

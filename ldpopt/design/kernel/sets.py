@@ -40,8 +40,8 @@ def members(masks: Masks, k: int) -> npt.NDArray[np.bool_]:
 def distinct_rows(sets: Members) -> Members:
     """Return the distinct rows, in lexicographic order."""
     order = np.lexsort(np.packbits(sets, axis=1).T[::-1])
-    ordered = sets[order]
-    return np.asarray(ordered[np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))])
+    sorted_sets = sets[order]
+    return np.asarray(sorted_sets[np.append(True, (sorted_sets[1:] != sorted_sets[:-1]).any(axis=1))])
 
 
 MAX_MASSES_ENUMERATED = 12  # Up to this many masses, all subsets are enumerated.
@@ -166,12 +166,12 @@ def _adjust_sums(sets: Members, weights: Array, target_sum: float, rng: np.rando
     """
     error = sets @ weights - target_sum
     for _ in range(40):
-        unbalanced = np.flatnonzero(np.abs(error) > 0.5 / len(weights))
-        if len(unbalanced) == 0:
+        unbalanced_rows = np.flatnonzero(np.abs(error) > 0.5 / len(weights))
+        if len(unbalanced_rows) == 0:
             break
-        is_candidate = sets[unbalanced] == (error[unbalanced] > 0)[:, None]
+        is_candidate = sets[unbalanced_rows] == (error[unbalanced_rows] > 0)[:, None]
         inputs = np.where(is_candidate, rng.random(is_candidate.shape), -1.0).argmax(axis=1)
-        sets[unbalanced, inputs] ^= True
+        sets[unbalanced_rows, inputs] ^= True
         error = sets @ weights - target_sum
     return sets
 

@@ -116,14 +116,16 @@ class BranchAndBound(
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the best channel, with the tree of boxes as its proof."""
-        if (unlimited := optimum_within_budget(problem, ask)) is not None:
-            return unlimited
-        terms, fixed, classes = problem.terms, problem.output_constraints, problem.reduction.classes
+        if (unlimited_candidate := optimum_within_budget(problem, ask)) is not None:
+            return unlimited_candidate
+        terms, output_constraints, classes = problem.terms, problem.output_constraints, problem.reduction.classes
         if not problem.symmetric:
             classes = np.arange(problem.utility.size)
         pair = problem.utility.pair
         merged_classes = Classes.checked(classes, pair[0], pair[1])
-        boxes = Boxes.of(problem.utility.f, merged_classes, pair, problem.constraints, problem.inputs, FLOAT)
+        boxes = Boxes.from_constraints(
+            problem.utility.f, merged_classes, pair, problem.constraints, problem.inputs, FLOAT
+        )
         if not np.isfinite(boxes.chords(boxes.root).upper).all():
             raise InvalidInput(
                 f"constraints: {problem.utility.name} may be infinite for these hypotheses; add LocalDP or take a "
@@ -132,11 +134,13 @@ class BranchAndBound(
         if reason := too_large_to_climb(problem, outputs_of(problem.output_constraints, len(problem.inputs))):
             raise invalid("problem", "one that BranchAndBound can hold", Phrase(reason))
         deadline = problem.deadline
-        climb = replace(Climb.of(problem), deadline=deadline.part(0.0, CLIMB_PROGRESS_FRACTION))
+        climb = replace(Climb.from_problem(problem), deadline=deadline.part(0.0, CLIMB_PROGRESS_FRACTION))
         matrix, _ = climb.best(self.starts, generator(self.rng, 0))
         tree = RatioTree(boxes, climb, matrix)
         k, m = climb.program.shape
-        size = m * (k + sum(len(term) for term in terms) + sum(constraint.pairs(k) for constraint in fixed))
+        size = m * (
+            k + sum(len(term) for term in terms) + sum(constraint.pairs(k) for constraint in output_constraints)
+        )
         default_nodes = int(np.clip(BOX_WORK_BUDGET / size, 30, MAX_BOXES))
         default_nodes = default_nodes if math.isinf(deadline.seconds) else sys.maxsize
         solved_boxes = tree.grow(self.nodes or default_nodes, deadline.part(CLIMB_PROGRESS_FRACTION, 1.0))
@@ -254,9 +258,9 @@ class RatioTree(Tree):
         if self.climbs and value > 0.5 * self.value:
             self.climbs -= 1
             with suppress(SolverError):
-                improved, best_value = self.climb.climb(q)
+                improved_matrix, best_value = self.climb.climb(q)
                 if best_value > self.value:
-                    self.matrix, self.value = improved, best_value
+                    self.matrix, self.value = improved_matrix, best_value
         q, laws, f = self.climb.raise_entries(q), self.boxes.laws, self.boxes.f
         difference, b = laws.difference.midpoint @ q, laws.p1.midpoint @ q
         losses = (gains[0] * q.T).sum(axis=1) - f.excess_of(difference, b)
@@ -333,37 +337,41 @@ class EntryBoxes(
         For two hypotheses an output has one ratio: if few boxes of entries do not prove the optimum, boxes of ratios
         may.
         """
-        if (unlimited := optimum_within_budget(problem, ask)) is not None:
-            return unlimited
-        tree, deadline, paired = EntryTree(problem), problem.deadline, problem.utility.pair is not None
-        inputs = class_representatives(problem) if paired else slice(None)
+        if (unlimited_candidate := optimum_within_budget(problem, ask)) is not None:
+            return unlimited_candidate
+        tree, deadline, has_pair = EntryTree(problem), problem.deadline, problem.utility.pair is not None
+        inputs = class_representatives(problem) if has_pair else slice(None)
         if (only_channel := tree.boxes.only) is not None:
             if not meets_constraints(Channel(only_channel), problem.constraints):
                 raise SolverError(NO_CHANNEL)
             return Candidate(only_channel[inputs], "the only channel", proof_by(ChamberDual, (tree.nothing,), 0))
         default_nodes = (
-            DEFAULT_BOXES_OF_PAIR if paired else DEFAULT_BOXES if math.isinf(deadline.seconds) else sys.maxsize
+            DEFAULT_BOXES_OF_PAIR if has_pair else DEFAULT_BOXES if math.isinf(deadline.seconds) else sys.maxsize
         )
-        first = deadline.turn(0, 3) if paired else deadline.part(0.0, 1 / 3)
+        first = deadline.turn(0, 3) if has_pair else deadline.part(0.0, 1 / 3)
         solved_boxes = tree.grow(self.nodes or default_nodes, first)
         tree_candidate = Candidate(
             tree.matrix[inputs], f"branch and bound in {solved_boxes} boxes of entries", self._proof(tree)
         )
         rest = replace(problem, deadline=deadline.part(1 / 3, 1.0))
-        if tree.met or (paired and refusal(BranchAndBound(), problem)):
+        if tree.met or (has_pair and refusal(BranchAndBound(), problem)):
             return tree_candidate
-        if paired:
+        if has_pair:
             other = BranchAndBound().find(rest, ask)
             climb, proofs = (
-                Climb.of(problem),
+                Climb.from_problem(problem),
                 [proof.prove for proof in (other, tree_candidate) if proof.prove is not None],
             )
             best_candidate = max(tree_candidate, other, key=lambda candidate: climb.value(candidate.matrix))
             return replace(best_candidate, prove=lambda *arguments: chain(*(proof(*arguments) for proof in proofs)))
         with suppress(SolverError):
-            climbed, value = Climb.of(rest).best(DEFAULT_STARTS, generator(None, 0), (tree.matrix,) * (tree.value > 0))
+            local_optimum, value = Climb.from_problem(rest).best(
+                DEFAULT_STARTS, generator(None, 0), (tree.matrix,) * (tree.value > 0)
+            )
             tree_candidate, tree.value = (
-                (replace(tree_candidate, matrix=climbed), value) if value > tree.value else (tree_candidate, tree.value)
+                (replace(tree_candidate, matrix=local_optimum), value)
+                if value > tree.value
+                else (tree_candidate, tree.value)
             )
         if tree.value == -math.inf:
             raise SolverError(NO_CHANNEL)
@@ -384,7 +392,9 @@ class EntryTree(Tree):
 
     def __init__(self, problem: Problem) -> None:
         self.utility = problem.utility
-        boxes = Chambers.of(problem.utility, problem.constraints, problem.labels, MAX_LISTED_COLUMNS, FLOAT)
+        boxes = Chambers.from_constraints(
+            problem.utility, problem.constraints, problem.labels, MAX_LISTED_COLUMNS, FLOAT
+        )
         _, m, k = boxes.root.shape
         self.unit = boxes.eta
         zero_prices = BoxPrices(np.zeros(k), np.zeros((k, k)), np.ones(len(columns_of(self.utility, np.ones((k, 1))))))
@@ -428,10 +438,10 @@ class EntryTree(Tree):
             self.utility, matrix
         )
         y = int(losses.argmax())
-        used = (output == y) & (weights > 0)
-        slopes = np.einsum("j,jnx->nx", shares, gradients_of(self.utility, values[used].T))
+        is_used = (output == y) & (weights > 0)
+        slopes = np.einsum("j,jnx->nx", shares, gradients_of(self.utility, values[is_used].T))
         # The loss of the mixture is at most the sum of these over the inputs: the criteria are above their tangents.
-        blame = weights[used] @ (slopes * (values[used] - matrix[:, y]))
+        blame = weights[is_used] @ (slopes * (values[is_used] - matrix[:, y]))
         return prices, bound, self._cut(box, matrix[:, y], y, blame)
 
     def _program(self, values: Array, criteria_values: Array, output: Index, elastic: bool) -> tuple[Array, BoxPrices]:

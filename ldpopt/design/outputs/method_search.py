@@ -87,7 +87,7 @@ class LocalSearch(
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the best channel of all starts."""
-        climb = Climb.of(problem, self.outputs)
+        climb = Climb.from_problem(problem, self.outputs)
         k, m = climb.program.shape
         # Reports beyond the number of inputs start as copies, which the first program merges or changes.
         initial_matrices = (np.eye(k)[:, np.arange(m) % k] + 0.1,) if k <= m else ()
@@ -114,7 +114,7 @@ class Climb:
     deadline: Deadline = UNLIMITED
 
     @classmethod
-    def of(cls, problem: Problem, outputs: int | None = None) -> Climb:
+    def from_problem(cls, problem: Problem, outputs: int | None = None) -> Climb:
         """Build the search for a column utility, on its reduced inputs if it has two hypotheses."""
         utility, k, deadline = problem.utility, len(problem.inputs), problem.deadline
         m = outputs_of(problem.output_constraints, k) if problem.output_constraints else outputs or k + 1
@@ -190,8 +190,8 @@ def optimum_within_budget(problem: Problem, ask: Ask) -> Candidate | None:
     if no channel meets all under pure LDP.
     """
     k, outputs = problem.utility.size, outputs_of(problem.output_constraints, problem.utility.size)
-    allowed = np.logical_and.reduce([constraint.allowed((k, outputs)) for constraint in problem.output_constraints])
-    if problem.epsilon < np.inf and not allowed.all(axis=0).any():
+    is_allowed = np.logical_and.reduce([constraint.allowed((k, outputs)) for constraint in problem.output_constraints])
+    if problem.epsilon < np.inf and not is_allowed.all(axis=0).any():
         raise InvalidInput(
             "constraints: expected an output that every input allows, because pure LDP makes what is impossible under "
             "one input impossible under all [GI, Def 6], got a mask without one"

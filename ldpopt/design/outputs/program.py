@@ -88,7 +88,7 @@ def _term_constraints(cp: Any, q: Any, term: Term) -> list[Any]:
 class _ParametricProgram:
     """The cvxpy problem, with the utilities and the box as parameters."""
 
-    def __init__(self, program: AlphabetProgram, boxed: bool, elastic: bool) -> None:
+    def __init__(self, program: AlphabetProgram, has_entry_limits: bool, elastic: bool) -> None:
         import cvxpy as cp
 
         k, m = program.shape
@@ -109,7 +109,7 @@ class _ParametricProgram:
             constraints += own_constraints
         for expression in program.expressions:
             constraints += list(expression(q))
-        self.limits = [cp.Parameter((k, m)) for _ in range(2 * boxed)]
+        self.limits = [cp.Parameter((k, m)) for _ in range(2 * has_entry_limits)]
         self.sides = [cp.sum(cp.multiply(parameter, q), axis=0) >= 0 for parameter in self.limits]
         values = [cp.sum(cp.multiply(parameter, q)) for parameter in self.gains]
         worst_value = values[0] if len(values) == 1 else cp.Variable()
@@ -140,7 +140,9 @@ class _ParametricProgram:
             )
             if not term.pure
         )
-        fixed = tuple(c.scaled(read(), scale) for c, read in zip(self.program.fixed, self.read, strict=True))
+        output_multipliers = tuple(
+            c.scaled(read(), scale) for c, read in zip(self.program.fixed, self.read, strict=True)
+        )
         rows = np.array(self.row.dual_value)
         for term, own_constraints in zip(self.program.terms, self.term_constraints, strict=True):
             term.on_rows(rows, own_constraints)
@@ -149,7 +151,7 @@ class _ParametricProgram:
         if self.sides:
             prices = np.maximum(np.stack([np.asarray(side.dual_value) for side in self.sides]), 0.0) / units * scale
         weights = np.array([max(float(constraint.dual_value), 0.0) for constraint in self.above] or [1.0])
-        return np.maximum(np.asarray(self.q.value), 0.0), Leaf(rows, terms, fixed, prices, weights)
+        return np.maximum(np.asarray(self.q.value), 0.0), Leaf(rows, terms, output_multipliers, prices, weights)
 
 
 MAX_SAMPLING_ROUNDS = 40
@@ -233,7 +235,7 @@ def _matrix_variable(
 
     max_ratio = ratio_limit(min(farthest, RATIO_LIMITS[0]), terms, expressions)
     limited_terms = [term.limit_ratio(max_ratio)[0] for term in terms if not _is_omitted(term, farthest)]
-    q = MatrixVariable.of(cp, shape, [] if expressions else limited_terms, False, 1.0)
+    q = MatrixVariable.from_terms(cp, shape, [] if expressions else limited_terms, False, 1.0)
     term_limits = [
         limit for term in limited_terms for limit in (term.pose_split(q) if q.split else term.pose(q.full_matrix))
     ]

@@ -114,20 +114,27 @@ class Limits:
     outputs: int
 
     @classmethod
-    def of(cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic) -> Limits:
+    def from_constraints(
+        cls, constraints: Sequence[Constraint], inputs: Sequence[Label], arithmetic: Arithmetic
+    ) -> Limits:
         """Build the limits on channels with these inputs; raise `Unproved` if no constraint fixes the outputs."""
-        terms, fixed, _ = parts(constraints, inputs)
-        require(fixed, "no constraint says what the outputs are")
-        return cls(terms, fixed, least_spread(constraints, inputs, arithmetic), outputs_of(fixed, len(inputs)))
+        terms, output_constraints, _ = parts(constraints, inputs)
+        require(output_constraints, "no constraint says what the outputs are")
+        return cls(
+            terms,
+            output_constraints,
+            least_spread(constraints, inputs, arithmetic),
+            outputs_of(output_constraints, len(inputs)),
+        )
 
     def allowed(self, inputs: int) -> Array:
         """Return booleans (m, k): True if an output may occur at all under an input."""
         shape = (inputs, self.outputs)
-        allowed = np.ones(shape[::-1], dtype=bool)
+        is_allowed = np.ones(shape[::-1], dtype=bool)
         for constraint in self.fixed:
-            allowed &= constraint.allowed(shape).T
-        require(allowed.any(axis=0).all(), "the constraints leave an input without any output")
-        return np.asarray(allowed)
+            is_allowed &= constraint.allowed(shape).T
+        require(is_allowed.any(axis=0).all(), "the constraints leave an input without any output")
+        return np.asarray(is_allowed)
 
     @property
     def exchangeable(self) -> tuple[Index, ...]:
@@ -151,29 +158,29 @@ def leaf_bound(
     """
     _, m, k = gains.shape
     leaf = expect(leaf, Leaf, "the multipliers of a box")
-    fixed = expect(leaf.fixed, tuple, "the multipliers of the constraints on the outputs")
+    output_multipliers = expect(leaf.fixed, tuple, "the multipliers of the constraints on the outputs")
     constraint_count = len(limits.fixed)
     require(
-        len(fixed) == constraint_count,
-        f"{constraint_count} constraints are on the outputs, and {len(fixed)} have multipliers",
+        len(output_multipliers) == constraint_count,
+        f"{constraint_count} constraints are on the outputs, and {len(output_multipliers)} have multipliers",
     )
     rows = arithmetic.of(real_array(leaf.rows, (k,), "rows"))
     shares = mixture(leaf.weights, (len(gains),), "the weights of the criteria", "the criteria", arithmetic)
-    reduced = (gains[0] if len(gains) == 1 else (gains * shares[:, None, None]).sum(axis=0)) - rows
+    reduced_gains = (gains[0] if len(gains) == 1 else (gains * shares[:, None, None]).sum(axis=0)) - rows
     bound = rows.sum()
     for multiplier in expect_each(leaf.terms, TermMultiplier, "the multipliers of the constraints"):
         term = _term(multiplier, limits.terms)
-        reduced = reduced - term.enclosed_support(multiplier.values, m, k, arithmetic)[0]
+        reduced_gains = reduced_gains - term.enclosed_support(multiplier.values, m, k, arithmetic)[0]
         bound = bound + term.enclosed_charge(multiplier.values, m, arithmetic)
-    for constraint, weights in zip(limits.fixed, fixed, strict=True):
-        reduced = reduced - constraint.enclosed_support(weights, (k, m), arithmetic)
+    for constraint, weights in zip(limits.fixed, output_multipliers, strict=True):
+        reduced_gains = reduced_gains - constraint.enclosed_support(weights, (k, m), arithmetic)
         bound = bound + constraint.enclosed_charge(weights, (k, m), arithmetic)
     if sides is not None:
         side_prices = nonnegative_array(leaf.sides, (2, m), "prices of the box's sides")
         for price, side in zip(side_prices, sides, strict=True):
             if price.any():
-                reduced = reduced + price[:, None] * side
-    return bound + _residual(reduced, limits, arithmetic)
+                reduced_gains = reduced_gains + price[:, None] * side
+    return bound + _residual(reduced_gains, limits, arithmetic)
 
 
 def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
@@ -185,16 +192,16 @@ def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
     return term.take(pairs)
 
 
-def _residual(reduced: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enclosure:
+def _residual(reduced_gains: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enclosure:
     """Bound sum_y reduced_y . Q[:, y] over the matrices with rows that sum to one."""
-    allowed = limits.allowed(reduced.shape[1])
-    best = arithmetic.where(allowed, reduced, -np.inf).max(axis=0).sum()
+    is_allowed = limits.allowed(reduced_gains.shape[1])
+    best = arithmetic.where(is_allowed, reduced_gains, -np.inf).max(axis=0).sum()
     if limits.spread is None:
         return best
     # If ratios are capped, an output that is impossible for one input never occurs.
-    common = allowed.all(axis=1)
+    common = is_allowed.all(axis=1)
     require(common.any(), "the constraints leave no output that every input allows, and ratios are capped")
-    left = reduced[common]
+    left = reduced_gains[common]
     # A column in [a, e^D a] has a value of at most a (sum of all + (e^D - 1) sum of gains); all a of a channel sum to
     # at most one.
     gain = left.sum(axis=1) + limits.spread.expm1() * left.positive().sum(axis=1)
@@ -249,7 +256,7 @@ class BranchDual(Certificate):
         is_symmetric = classes.trivial or symmetric(self.constraints)
         require(is_symmetric, "inputs are merged, though the constraints do not treat them alike")
         inputs = utility.labels if classes.trivial else tuple(range(classes.count))
-        boxes = Boxes.of(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
+        boxes = Boxes.from_constraints(utility.f, classes, utility.pair, self.constraints, inputs, arithmetic)
         silent = boxes.limits.silent(len(inputs))
         leaves = [] if silent else leaves_of(self.nodes, boxes, Split, Leaf)
         require(silent or leaves, "no box holds a channel")
@@ -272,17 +279,17 @@ class Boxes:
     arithmetic: Arithmetic
 
     @classmethod
-    def of(
+    def from_constraints(
         cls, f: FDivergence, classes: Classes, pair: tuple[Array, Array], constraints: Sequence[Constraint],
         inputs: Sequence[Label], arithmetic: Arithmetic,
     ) -> Boxes:  # fmt: skip
         """Build the boxes of a problem, whose merged `inputs` are labeled."""
-        limits = Limits.of(constraints, inputs, arithmetic)
+        limits = Limits.from_constraints(constraints, inputs, arithmetic)
         m = limits.outputs
         # The boxes are the same in every arithmetic, because the numbers of the leaves are for them.
         low, high = log_ratios(classes.laws(*pair, FLOAT))
         # A cap on the ratio of any two entries of a column is also a cap on the ratio of its marginals.
-        spread = Limits.of(constraints, inputs, FLOAT).spread
+        spread = Limits.from_constraints(constraints, inputs, FLOAT).spread
         if spread is not None:
             low, high = max(low, -float(spread.upper)), min(high, float(spread.upper))
         laws = classes.laws(*pair, arithmetic)
@@ -440,26 +447,26 @@ class Chambers:
     computed: dict[bytes, BoxColumns] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_constraints(
         cls, utility: Any, constraints: Sequence[Constraint], inputs: Sequence[Label], left: int,
         arithmetic: Arithmetic,
     ) -> Chambers:  # fmt: skip
         """Build the boxes of a problem; raise `Unproved` if no constraint fixes the outputs."""
         # The boxes are the same in every arithmetic. Rounded up, the caps allow at least the same channels.
-        limits = Limits.of(constraints, inputs, FLOAT)
-        allowed = limits.allowed(len(inputs))
+        limits = Limits.from_constraints(constraints, inputs, FLOAT)
+        is_allowed = limits.allowed(len(inputs))
         ratio = math.inf if limits.spread is None else float(limits.spread.exp().upper)
         eta = max(float(variation_cap(constraints, FLOAT).upper), MIN_CAP)
         if limits.spread is not None:  # an output that is impossible for one input never occurs
-            allowed = allowed * allowed.all(axis=1, keepdims=True)
-        root = np.stack([np.zeros(allowed.shape), allowed * 1.0])
+            is_allowed = is_allowed * is_allowed.all(axis=1, keepdims=True)
+        root = np.stack([np.zeros(is_allowed.shape), is_allowed * 1.0])
         return cls(utility, eta, ratio if ratio < MAX_RATIO else math.inf, root, limits.exchangeable, arithmetic, left)
 
     @property
     def only(self) -> Array | None:
         """The channel (k, m) if it is unique, because each input has a single output; else None."""
-        allowed = self.root[1]
-        return np.asarray(allowed.T) if (allowed.sum(axis=0) == 1).all() else None
+        is_allowed = self.root[1]
+        return np.asarray(is_allowed.T) if (is_allowed.sum(axis=0) == 1).all() else None
 
     def halves(self, box: Array, node: EntrySplit) -> tuple[Array, Array]:
         """Return the parts of `box` with the node's entry below and above its cut."""
@@ -598,7 +605,7 @@ class ChamberDual(Certificate):
         """Compute the largest of the bounds of all boxes; the value of the only channel if it is unique."""
         finite_size(self.utility)
         left = position(self.columns, 2**53 + 1, "the number of columns")
-        boxes = Chambers.of(self.utility, self.constraints, self.utility.labels, left, arithmetic)
+        boxes = Chambers.from_constraints(self.utility, self.constraints, self.utility.labels, left, arithmetic)
         if boxes.only is not None:
             value: Enclosure = self.utility.enclosed_value(Channel(boxes.only), arithmetic)
             return value

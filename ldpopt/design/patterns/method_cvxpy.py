@@ -64,8 +64,8 @@ class DesignProgram:
         if self.matrix.value is None:
             raise SolverError("channel: the program has no solution yet; call program.solve() first")
         matrix = np.maximum(np.asarray(self.matrix.value), 0.0)
-        used = matrix.any(axis=0) if self.columns is not None else slice(None)
-        return Channel((matrix / matrix.sum(axis=1, keepdims=True))[:, used])
+        is_used = matrix.any(axis=0) if self.columns is not None else slice(None)
+        return Channel((matrix / matrix.sum(axis=1, keepdims=True))[:, is_used])
 
 
 def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) -> DesignProgram:
@@ -73,9 +73,9 @@ def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) ->
 
     Parameters
     ----------
-    utility : a finite `Divergence`, `MutualInformation`, `WorstOf`, `WeightedSum`, a user-defined column utility, a
+    utility : A finite `Divergence`, `MutualInformation`, `WorstOf`, `WeightedSum`, a user-defined column utility, a
         `FisherInformation` without neighborhood, or an `ExpectedLoss`.
-    constraints : for a loss any that are convex in the matrix, including functions of it. For other utilities `LocalDP`
+    constraints : For a loss any that are convex in the matrix, including functions of it. For other utilities `LocalDP`
         of up to 10 inputs or one `ApproximateLDP` of up to 6, whose extreme columns are listed. `TotalVariation` and
         other constraints of the package may be added. The optimum is then exact with `TotalVariation`, and for others
         the best with these columns.
@@ -83,8 +83,15 @@ def problem(utility: Utility, constraints: Constraint | Iterable[Constraint]) ->
     Returns
     -------
     DesignProgram
-        The program with its variables. Raises `InvalidInput` for other utilities and constraints.
+        The program with its variables.
 
+    Raises
+    ------
+    InvalidInput
+        If the utility or a constraint is another one.
+
+    Examples
+    --------
     >>> from ldpopt.design import Divergence, LocalDP, problem
     >>> from ldpopt.divergences import KL
     >>> built = problem(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0))
@@ -117,9 +124,9 @@ class ConvexProgram(Method, reference="[KOV14, Thm 4]", by_cvxpy=True):
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the channel of the solved program."""
-        built = _build_program(problem)
-        solve(built.program, "convex program", CONIC)
-        matrix = built.channel.matrix
+        design_program = _build_program(problem)
+        solve(design_program.program, "convex program", CONIC)
+        matrix = design_program.channel.matrix
 
         def prove(checked_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             if (
@@ -130,8 +137,8 @@ class ConvexProgram(Method, reference="[KOV14, Thm 4]", by_cvxpy=True):
                 yield certificate.rebind(checked_problem.original_utility, checked_problem.constraints, channel)
 
         is_reduced = problem.utility.pair is not None and problem.symmetric
-        count = built.matrix.shape[1]
-        description = f"convex program of {count} {'decisions' if built.columns is None else 'listed columns'}"
+        count = design_program.matrix.shape[1]
+        description = f"convex program of {count} {'decisions' if design_program.columns is None else 'listed columns'}"
         return Candidate(matrix[class_representatives(problem)] if is_reduced else matrix, description, prove)
 
 
@@ -222,9 +229,9 @@ def _columns(problem: Problem) -> Array:
         return np.where(membership, 1.0, np.exp(-toward_privacy(problem.epsilon)))
     constraint = single_approximate_ldp(problem, Constraint)
     assert constraint is not None
-    capped = problem.eta < 1  # then the constant column is one of the list
-    base, rise = level_column_parts(level_columns(k, capped), constraint.epsilon)
-    return base + rise if capped else np.hstack([base + rise, np.ones((k, 1))])
+    has_cap = problem.eta < 1  # then the constant column is one of the list
+    base, rise = level_column_parts(level_columns(k, has_cap), constraint.epsilon)
+    return base + rise if has_cap else np.hstack([base + rise, np.ones((k, 1))])
 
 
 def _matrix_constraints(problem: Problem, matrix: Any) -> list[Any]:
@@ -232,8 +239,10 @@ def _matrix_constraints(problem: Problem, matrix: Any) -> list[Any]:
     import cvxpy as cp
 
     is_listed = problem.epsilon < np.inf and not isinstance(problem.utility, ExpectedLoss)
-    remaining = [c for c in problem.constraints if not (is_listed and getattr(c, "plain", None) == (c.bound, 1.0))]
+    remaining_constraints = [
+        c for c in problem.constraints if not (is_listed and getattr(c, "plain", None) == (c.bound, 1.0))
+    ]
     return [
         cp.sum(matrix, axis=1) == np.ones(matrix.shape[0]),
-        *(expression for c in remaining for expression in c.expression(matrix)),
+        *(expression for c in remaining_constraints for expression in c.expression(matrix)),
     ]

@@ -66,11 +66,11 @@ class ListedColumns:
     kind = "extreme columns of the policy graph"
     count: float
 
-    def __init__(self, limits: Array, ordered: bool) -> None:
-        self.steps, self.unit = _cached_steps(np.ascontiguousarray(limits).tobytes(), len(limits), ordered)
+    def __init__(self, limits: Array, has_order_cuts: bool) -> None:
+        self.steps, self.unit = _cached_steps(np.ascontiguousarray(limits).tobytes(), len(limits), has_order_cuts)
         self.heights = self.steps * self.unit
         self.epsilon = float(limits.max())
-        self.ordered, self.count = ordered, len(self.heights)
+        self.ordered, self.count = has_order_cuts, len(self.heights)
         self.name = f"{self.count} {self.kind}"
         self._limits = limits
 
@@ -79,8 +79,8 @@ class ListedColumns:
         """The arrangement of the graph's limits for the ratio E = e^unit, cut by c_x = c_x' if `ordered`."""
         limits = Grid.round_up(self._limits).limits
         k, finite = len(limits), np.isfinite(limits)
-        bounded = ((x, y, int(limits[x, y])) for x, y in np.argwhere(finite & ~np.eye(k, dtype=bool)).tolist())
-        return Arrangement(k, tuple(bounded), in_order(k) if self.ordered else ())
+        limited_pairs = ((x, y, int(limits[x, y])) for x, y in np.argwhere(finite & ~np.eye(k, dtype=bool)).tolist())
+        return Arrangement(k, tuple(limited_pairs), in_order(k) if self.ordered else ())
 
     def enclosed(self, arithmetic: Arithmetic, indices: Any = slice(None)) -> tuple[Enclosure, Enclosure]:
         """Enclose least entries (n,) and rises above them (n, k) of listed columns.
@@ -100,18 +100,18 @@ class ListedColumns:
 
 
 @lru_cache(maxsize=4)
-def _cached_steps(raw: bytes, k: int, ordered: bool) -> tuple[Array, float]:
+def _cached_steps(raw: bytes, k: int, has_order_cuts: bool) -> tuple[Array, float]:
     grid = Grid.round_up(np.frombuffer(raw).reshape(k, k))
-    steps = extreme_steps(grid, ordered)
+    steps = extreme_steps(grid, has_order_cuts)
     steps.flags.writeable = False
     return steps, grid.unit
 
 
 @lru_cache(maxsize=64)
-def too_many(raw: bytes, k: int, ordered: bool) -> bool:
+def too_many(raw: bytes, k: int, has_order_cuts: bool) -> bool:
     """Return True if the extreme columns are too many to list; raw : the bytes of the limits (k, k)."""
     try:
-        _cached_steps(raw, k, ordered)
+        _cached_steps(raw, k, has_order_cuts)
     except TooManyColumns:
         return True
     return False
@@ -172,12 +172,12 @@ Labels = npt.NDArray[np.int8]
 Direct = npt.NDArray[np.bool_]
 
 
-def extreme_labelings(limits: Array, direct: Direct, ordered: bool, max_columns: int) -> Array | None:
+def extreme_labelings(limits: Array, direct: Direct, has_order_cuts: bool, max_columns: int) -> Array | None:
     """List the extreme columns in units of `limits` (k, k) in lexicographic order, (n, k), largest label 0.
 
     limits : integers as float64, the lengths of shortest paths, inf for none.
     direct : (k, k) booleans, True for limits that no path of others implies.
-    ordered : True if equal labels connect inputs.
+    has_order_cuts : True if equal labels connect inputs.
 
     Returns None if the limits are not multiples of one unit, or some are infinite. Raises `TooManyColumns` for more
     than `MAX_PARTIAL_LABELINGS` labelings during the search, or more than `max_columns` columns.
@@ -194,11 +194,11 @@ def extreme_labelings(limits: Array, direct: Direct, ordered: bool, max_columns:
             labels, start = _extend_labelings(labels, unit_limits, labeled_inputs, v)
             parts = parts[start]
         for u in labeled_inputs:
-            if ordered or is_edge[u, v]:
-                parts = _merge_parts(labels, parts, unit_limits, direct, ordered, u, v)
+            if has_order_cuts or is_edge[u, v]:
+                parts = _merge_parts(labels, parts, unit_limits, direct, has_order_cuts, u, v)
         labeled_inputs.append(v)
         unlabeled_inputs = [w for w in range(k) if w not in labeled_inputs]
-        if unlabeled_inputs and not ordered:
+        if unlabeled_inputs and not has_order_cuts:
             can_connect = _can_connect(
                 parts, labeled_inputs, [w for w in labeled_inputs if is_edge[w, unlabeled_inputs].any()]
             )
@@ -242,17 +242,17 @@ def _extend_labelings(
         raise too_many_columns(MAX_PARTIAL_LABELINGS)
     parent = np.repeat(np.arange(len(labels)), count)
     offset = np.cumsum(count) - count
-    extended = labels[parent]
-    extended[:, v] = low[parent] + np.arange(total) - offset[parent]
-    return extended, parent
+    extended_labels = labels[parent]
+    extended_labels[:, v] = low[parent] + np.arange(total) - offset[parent]
+    return extended_labels, parent
 
 
 def _merge_parts(
-    labels: Labels, parts: Labels, unit_limits: Labels, direct: Direct, ordered: bool, u: int, v: int
+    labels: Labels, parts: Labels, unit_limits: Labels, direct: Direct, has_order_cuts: bool, u: int, v: int
 ) -> Labels:
     """Return the parts after u and v are connected in the labelings with a tight constraint between them."""
     rise = labels[:, v] - labels[:, u]
-    is_tight = np.full(len(labels), False) if not ordered else rise == 0
+    is_tight = np.full(len(labels), False) if not has_order_cuts else rise == 0
     if direct[v, u]:
         is_tight |= rise == unit_limits[v, u]
     if direct[u, v]:
@@ -337,19 +337,20 @@ class Grid:
         return cls(shortest_paths(np.where(direct, steps, np.inf)), smallest_limit * 2.0**-bits, direct)
 
 
-def extreme_steps(grid: Grid, ordered: bool = False) -> Array:
+def extreme_steps(grid: Grid, has_order_cuts: bool = False) -> Array:
     """List logarithms of the extreme columns in the grid's unit, (n, k), the largest entry 0, -inf for zeros.
 
-    ordered : True if the cone is also cut by the orders of the entries, as a cap on total variation needs. Raises
-    `TooManyColumns` for more than `MAX_COLUMNS`, or more than `MAX_LABELED_COLUMNS` if limits are small multiples of
-    one unit.
+    has_order_cuts : True if the cone is also cut by the orders of the entries, as a cap on total variation needs.
+
+    Raises `TooManyColumns` for more than `MAX_COLUMNS`, or more than `MAX_LABELED_COLUMNS` if limits are small
+    multiples of one unit.
     """
-    labeled = extreme_labelings(grid.limits, grid.direct, ordered, MAX_LABELED_COLUMNS)
-    if labeled is not None:
-        return labeled
+    labelings = extreme_labelings(grid.limits, grid.direct, has_order_cuts, MAX_LABELED_COLUMNS)
+    if labelings is not None:
+        return labelings
     columns: list[Array] = []
     for support in _supports(np.isfinite(grid.limits)):
-        for heights in _Growth(grid, support, ordered).all():
+        for heights in _Growth(grid, support, has_order_cuts).all():
             columns.append(heights)
             if len(columns) > MAX_COLUMNS:
                 raise too_many_columns(MAX_COLUMNS)
@@ -376,7 +377,7 @@ class _Growth:
     Later steps must not contradict that decision, so every ray is generated once.
     """
 
-    def __init__(self, grid: Grid, support: tuple[int, ...], ordered: bool) -> None:
+    def __init__(self, grid: Grid, support: tuple[int, ...], has_order_cuts: bool) -> None:
         self.shortest, self.support, self.steps = grid.limits, support, 0
         shortest, direct = grid.limits, grid.direct
         self.rises: dict[int, dict[int, list[float]]] = {u: {} for u in support}
@@ -384,8 +385,8 @@ class _Growth:
             for v in support:
                 # How far v may be above u where a constraint is tight: L[v,u], or -L[u,v], or 0.
                 rises = [sign * shortest[a, b] for sign, a, b in ((1.0, v, u), (-1.0, u, v)) if direct[a, b]]
-                if u != v and (rises or ordered):
-                    self.rises[u][v] = [*rises, 0.0] if ordered else rises
+                if u != v and (rises or has_order_cuts):
+                    self.rises[u][v] = [*rises, 0.0] if has_order_cuts else rises
 
     def all(self) -> Iterator[Array]:
         """Generate every extreme ray with exactly this support."""
@@ -396,33 +397,38 @@ class _Growth:
             ray[list(self.support)] = new_heights[list(self.support)] - np.nanmax(new_heights)
             yield ray + 0.0
 
-    def _grow(self, heights: Array, queue: tuple[int, ...], visited: tuple[int, ...]) -> Iterator[Array]:
+    def _grow(self, heights: Array, queue: tuple[int, ...], visited_inputs: tuple[int, ...]) -> Iterator[Array]:
         if not queue:
-            if len(visited) == len(self.support):
+            if len(visited_inputs) == len(self.support):
                 yield heights
             return
         u, remaining_queue = queue[0], queue[1:]
-        unplaced = [v for v in self.rises[u] if math.isnan(heights[v])]
-        yield from self._choose(heights, u, unplaced, remaining_queue, (*visited, u))
+        unplaced_inputs = [v for v in self.rises[u] if math.isnan(heights[v])]
+        yield from self._choose(heights, u, unplaced_inputs, remaining_queue, (*visited_inputs, u))
 
     def _choose(
-        self, heights: Array, u: int, unplaced: list[int], queue: tuple[int, ...], visited: tuple[int, ...]
+        self,
+        heights: Array,
+        u: int,
+        unplaced_inputs: list[int],
+        queue: tuple[int, ...],
+        visited_inputs: tuple[int, ...],
     ) -> Iterator[Array]:
-        if not unplaced:
-            yield from self._grow(heights, queue, visited)
+        if not unplaced_inputs:
+            yield from self._grow(heights, queue, visited_inputs)
             return
         self.steps += 1
         if self.steps > MAX_SEARCH_STEPS:
             raise too_many_columns(MAX_COLUMNS)
-        v, rest = unplaced[0], unplaced[1:]
-        if any(other not in visited for other in self.rises[v]):
-            yield from self._choose(heights, u, rest, queue, visited)
+        v, rest = unplaced_inputs[0], unplaced_inputs[1:]
+        if any(other not in visited_inputs for other in self.rises[v]):
+            yield from self._choose(heights, u, rest, queue, visited_inputs)
         for rise in self.rises[u][v]:
             height = float(heights[u]) + rise
-            if self._fits(heights, v, height) and not self._tight(heights, v, height, visited[:-1]):
+            if self._fits(heights, v, height) and not self._tight(heights, v, height, visited_inputs[:-1]):
                 new_heights = heights.copy()
                 new_heights[v] = height
-                yield from self._choose(new_heights, u, rest, (*queue, v), visited)
+                yield from self._choose(new_heights, u, rest, (*queue, v), visited_inputs)
 
     def _fits(self, heights: Array, v: int, height: float) -> bool:
         is_placed = ~np.isnan(heights)

@@ -188,8 +188,8 @@ def zero_sum(rows: Array) -> Array:
 
 def append_erasure(columns: Array) -> Array:
     """Return the columns (k, n) in use, and last an erasure with the remaining probability."""
-    erased = max(1.0 - float(columns.sum(axis=1).max(initial=0.0)), 0.0)
-    return np.hstack([columns[:, columns.max(axis=0, initial=0.0) > 0], np.full((len(columns), 1), erased)])
+    erasure_mass = max(1.0 - float(columns.sum(axis=1).max(initial=0.0)), 0.0)
+    return np.hstack([columns[:, columns.max(axis=0, initial=0.0) > 0], np.full((len(columns), 1), erasure_mass)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,14 +267,14 @@ class ColumnProgram:
         # Central dual values first: those of a vertex are extreme, and thousands of columns would gain.
         if len(pool) < int(self.rise.any(axis=0).sum()):
             central = _Pricing(self, INTERIOR, CENTRAL_GAIN * best_gain)
-            generated = generate(central, central, pool, MAX_CENTRAL_ROUNDS, deadline=deadline)
-            pool = generated.pool
-            best = None if generated.multipliers is None else (generated.bound, generated.multipliers)
+            generation = generate(central, central, pool, MAX_CENTRAL_ROUNDS, deadline=deadline)
+            pool = generation.pool
+            best = None if generation.multipliers is None else (generation.bound, generation.multipliers)
         vertex = _Pricing(self, SIMPLEX, VERTEX_GAIN * best_gain, best)
-        generated = generate(vertex, vertex, pool, MAX_VERTEX_ROUNDS, gap=COLUMN_GAP, deadline=deadline)
-        assert generated.multipliers is not None
-        pool_indices, weighed = generated.solution.pool, generated.solution.weighed
-        return pool_indices, replace(generated.multipliers, weights=weighed.weights)
+        generation = generate(vertex, vertex, pool, MAX_VERTEX_ROUNDS, gap=COLUMN_GAP, deadline=deadline)
+        assert generation.multipliers is not None
+        pool_indices, weighted_columns = generation.solution.pool, generation.solution.weighed
+        return pool_indices, replace(generation.multipliers, weights=weighted_columns.weights)
 
     def initial_pool(self) -> Index:
         """Return all of at most `MAX_INITIAL_COLUMNS` non-constant columns, else those of extreme values and ratios."""
@@ -287,17 +287,17 @@ class ColumnProgram:
         extreme = [np.argsort(sign * share, axis=1, kind="stable")[:, :8].ravel() for sign in (1, -1)]
         return np.intersect1d(np.concatenate([best, *extreme]), non_constant)
 
-    def raise_multipliers(self, weighed: WeightedColumns, cap_cost: Array) -> WeightedColumns:
+    def raise_multipliers(self, weighted_columns: WeightedColumns, cap_cost: Array) -> WeightedColumns:
         """Raise the multipliers until the price of every column is at least its value.
 
         cap_cost : (n,) the cost of the columns for the caps.
         """
-        k, rows, prices, limits = len(self.rise), weighed.rows, weighed.prices, self.caps.limits
+        k, rows, prices, limits = len(self.rise), weighted_columns.rows, weighted_columns.prices, self.caps.limits
         size = self.base * k + self.rise.sum(axis=0)
         # A margin for the rounding of these sums, and a little of the optimum, so that every price is positive.
         rounding_scale = self.base * abs(math.fsum(rows)) + np.abs(rows) @ self.rise + cap_cost
         optimum = max(math.fsum(rows) + float(limits @ prices), 0.0)
-        shortfall = weighed.criteria @ self.top - (self.base * math.fsum(rows) + rows @ self.rise + cap_cost)
+        shortfall = weighted_columns.criteria @ self.top - (self.base * math.fsum(rows) + rows @ self.rise + cap_cost)
         shortfall = shortfall + PRICE_PADDING * (rounding_scale + size * optimum / k)
         row_increase = max(float((shortfall / size)[self.unit_cap_costs == 0].max(initial=0.0)), 0.0)
         rows, remaining_shortfall = rows + row_increase, shortfall - row_increase * size
@@ -307,8 +307,8 @@ class ColumnProgram:
             )
         uniform_increase = max(float((remaining_shortfall / size).max()), 0.0)
         if float(limits.sum()) * cap_increase <= k * uniform_increase:
-            return replace(weighed, rows=rows, prices=prices + (1 + PRICE_PADDING) * cap_increase)
-        return replace(weighed, rows=rows + uniform_increase)
+            return replace(weighted_columns, rows=rows, prices=prices + (1 + PRICE_PADDING) * cap_increase)
+        return replace(weighted_columns, rows=rows + uniform_increase)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +335,7 @@ class _Pricing:
     def solve(self, pool: Index, number: int) -> _PricedSolution:
         """Solve for the best weights of the columns at `pool`."""
         program = self.program
-        weighed = optimize_weights(
+        weighted_columns = optimize_weights(
             program.base[pool],
             program.rise[:, pool],
             program.excess(pool),
@@ -344,7 +344,7 @@ class _Pricing:
             program.constant,
             self.solvers,
         )
-        return _PricedSolution(pool, weighed, program.cap_costs(weighed.prices))
+        return _PricedSolution(pool, weighted_columns, program.cap_costs(weighted_columns.prices))
 
     def value(self, solution: _PricedSolution) -> float:
         """Return the least criterion."""
@@ -353,9 +353,11 @@ class _Pricing:
 
     def price(self, solution: _PricedSolution) -> Index:
         """Return the columns that gain, in descending order of their gain."""
-        program, weighed, pool = self.program, solution.weighed, solution.pool
-        cost = program.base * math.fsum(weighed.rows) + weighed.rows @ program.rise + solution.cap_costs
-        gains = (weighed.criteria @ program.mu - cost) * program.unit
+        program, weighted_columns, pool = self.program, solution.weighed, solution.pool
+        cost = (
+            program.base * math.fsum(weighted_columns.rows) + weighted_columns.rows @ program.rise + solution.cap_costs
+        )
+        gains = (weighted_columns.criteria @ program.mu - cost) * program.unit
         gains[pool] = -math.inf
         joining = np.argsort(-gains, kind="stable")[:MAX_COLUMNS_PER_ROUND]
         return np.asarray(joining[gains[joining] > self.short])

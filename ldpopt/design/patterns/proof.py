@@ -44,7 +44,7 @@ class PatternDual(ListedDual):
         """Compute sum l + kappa (sum rows + eta sum pairs), with l and kappa as in `listed`."""
         k = finite_size(self.utility)
         require(k <= MAX_PATTERN_INPUTS, f"{k} inputs have too many patterns to look at all of them")
-        caps = Caps.of(self.constraints, arithmetic)
+        caps = Caps.from_constraints(self.constraints, arithmetic)
         return self._total_price(self._patterns(caps, arithmetic), caps.eta, arithmetic)
 
     def _patterns(self, caps: Caps, arithmetic: Arithmetic) -> Iterator[Listed]:
@@ -56,8 +56,8 @@ class PatternDual(ListedDual):
             membership = members(np.arange(start, min(start + COLUMNS_PER_BLOCK, count), dtype=np.int64), k).astype(
                 np.float64
             )
-            charged = None if prices is None else ((membership @ prices) * (1 - membership)).sum(axis=1)
-            yield Listed(caps.level * np.ones(len(membership)), arithmetic.of(membership.T), charged)
+            pair_charges = None if prices is None else ((membership @ prices) * (1 - membership)).sum(axis=1)
+            yield Listed(caps.level * np.ones(len(membership)), arithmetic.of(membership.T), pair_charges)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,10 +73,10 @@ class PolicyDual(ListedDual):
         """Bound the work to list the extreme columns, and to price each of them."""
         operations_per_column = 60.0 * self.criteria + 12.0 * self.answers
         columns = max_column_count(self.answers, self.constraints, bool(np.any(self.pairs)))
-        priced = Work.on(columns, operations_per_column, min(COLUMNS_PER_BLOCK, columns) * self.answers).in_floats
+        pricing_work = Work.on(columns, operations_per_column, min(COLUMNS_PER_BLOCK, columns) * self.answers).in_floats
         return (
             listing_work(self.answers, self.constraints)
-            + priced
+            + pricing_work
             + Work.on(min(COLUMNS_PER_BLOCK, columns), operations_per_column)
         )
 
@@ -102,5 +102,5 @@ class PolicyDual(ListedDual):
         base, rise = columns.enclosed(arithmetic, indices)
         for start in range(0, len(base), COLUMNS_PER_BLOCK):
             rise_block = rise[start : start + COLUMNS_PER_BLOCK]
-            charged = (rise_block[:, left] - rise_block[:, right]).positive() @ prices if len(left) else None
-            yield Listed(base[start : start + COLUMNS_PER_BLOCK], rise_block.T, charged)
+            pair_charges = (rise_block[:, left] - rise_block[:, right]).positive() @ prices if len(left) else None
+            yield Listed(base[start : start + COLUMNS_PER_BLOCK], rise_block.T, pair_charges)

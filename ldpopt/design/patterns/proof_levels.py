@@ -353,9 +353,9 @@ def level_columns(k: int, flat: bool = False) -> Levels:
         for support in itertools.combinations(range(k), size):
             columns.append(np.full((len(levels), k), ABSENT_LEVEL, dtype=np.int8))
             columns[-1][:, support] = levels
-    stacked = np.concatenate(columns)
-    stacked.setflags(write=False)
-    return stacked
+    all_columns = np.concatenate(columns)
+    all_columns.setflags(write=False)
+    return all_columns
 
 
 def level_arrangement(k: int, flat: bool = False) -> Arrangement:
@@ -365,7 +365,7 @@ def level_arrangement(k: int, flat: bool = False) -> Arrangement:
     """
     from ldpopt.design.kernel.listed import Arrangement
 
-    return Arrangement.of(k, cut=1, ordered=flat)
+    return Arrangement.uniform(k, cut=1, has_order_cuts=flat)
 
 
 Integers = npt.NDArray[np.int64]
@@ -433,7 +433,7 @@ def integer_arrangement(k: int) -> Arrangement:
     """
     from ldpopt.design.kernel.listed import Arrangement
 
-    return Arrangement.of(k, limit=1, ordered=True)
+    return Arrangement.uniform(k, limit=1, has_order_cuts=True)
 
 
 def merge_proportional(weights: Integers) -> Integers:

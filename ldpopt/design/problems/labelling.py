@@ -19,10 +19,10 @@ def require_one_labelling(utility: Any, constraints: Iterable[Any], channel: Any
 
     Parameters
     ----------
-    utility : its inputs, and its decisions if it has any, are the reference. A utility without named inputs has the
+    utility : Its inputs, and its decisions if it has any, are the reference. A utility without named inputs has the
         labels 0..k-1. The channel may then have other names, as nothing else refers to them.
-    constraints : distributions and masks with labels, and policy graphs, whose nodes are inputs.
-    channel : the channel of a design, or None if there is none yet.
+    constraints : Distributions and masks with labels, and policy graphs, whose nodes are inputs.
+    channel : The channel of a design, or None if there is none yet.
     """
     constraints = tuple(constraints)
     decisions: tuple[Label, ...] | None = None if utility.decisions is None else tuple(utility.decisions)

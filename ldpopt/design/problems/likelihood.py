@@ -145,7 +145,7 @@ class KnownLaw:
     largest: float
 
     @classmethod
-    def of(cls, law: Any) -> KnownLaw:
+    def from_distribution(cls, law: Any) -> KnownLaw:
         """Check a distribution; raise `InvalidInput` with the reason if nothing is proved about it."""
         from scipy import stats
 
@@ -222,7 +222,7 @@ def posterior_range(p0: Any, p1: Any, edges: Array) -> tuple[Array, Array]:
     Both ends are rounded outward. A cell without mass under either distribution gets 0.5. Raises `InvalidInput`, which
     starts with "not proved", for distributions without a known range.
     """
-    law0, law1 = KnownLaw.of(p0), KnownLaw.of(p1)
+    law0, law1 = KnownLaw.from_distribution(p0), KnownLaw.from_distribution(p1)
     if law0.discrete != law1.discrete:
         raise _not_proved("one law is discrete and the other is not")
     first, last = min(_floor(law0.low), _floor(law1.low)), max(_ceil(law0.high), _ceil(law1.high))

@@ -178,8 +178,8 @@ class Cells:
         """
         p0, p1 = self.masses
         total = p0 + p1
-        used = total > 0
-        s = np.divide(p0, total, out=np.full_like(p0, 0.5), where=used)
+        has_mass = total > 0
+        s = np.divide(p0, total, out=np.full_like(p0, 0.5), where=has_mass)
         low, high = posterior_range(self.p0, self.p1, self.edges)
         check_masses(p0, p1, low, high)
         low, high = np.minimum(low, s), np.maximum(high, s)
@@ -264,8 +264,8 @@ def knots_near_cuts(p0: Array, p1: Array, cuts: Array, base: int, steps: int, sh
     - `base` : the number of further knots, half of them uniform in the range and half in the mass.
     """
     total = p0 + p1
-    used = total > 0
-    s, total = p0[used] / total[used], total[used]
+    has_mass = total > 0
+    s, total = p0[has_mass] / total[has_mass], total[has_mass]
     order = np.argsort(s, kind="stable")
     s, mass = s[order], np.cumsum(total[order])
     first, last = s[0], s[-1]

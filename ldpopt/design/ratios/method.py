@@ -96,8 +96,8 @@ class SolvedRound:
         multipliers = []
         for number, (term, pairs, term_values) in enumerate(zip(self.terms, self.active, values, strict=True)):
             if len(pairs) and not term.conic:
-                priced = np.flatnonzero(term_values.any(axis=0))
-                pairs, term_values = pairs[priced], term_values[:, priced]
+                priced_pairs = np.flatnonzero(term_values.any(axis=0))
+                pairs, term_values = pairs[priced_pairs], term_values[:, priced_pairs]
             multipliers.append(TermMultiplier(number, pairs, term.scaled(term_values, self.scale)))
         fields = (problem.original_utility, problem.constraints, channel, rows * self.scale, tuple(multipliers))
         return IntervalDual(*fields, problem.reduction.classes if problem.symmetric else None, self.knots)
@@ -159,12 +159,12 @@ class Exchange(
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the channel of the last program, with outputs merged that are too rare to matter."""
-        labels = LabelSearch.of(problem)
+        labels = LabelSearch.from_problem(problem)
         best, rounds = labels.refine(self.rounds, self.accuracy, labels.start())
         description = f"exchange over {len(best.knots) - 1} ratio intervals in {rounds} rounds"
-        simplified = simplify(problem, best.matrix, labels.ascend)
-        matrix = mix_until_repairable(simplified, problem.constraints, problem.inputs)
-        note = mixing_cost(labels.value(simplified), labels.value(matrix)) if problem.user_expressions else ""
+        simplified_matrix = simplify(problem, best.matrix, labels.ascend)
+        matrix = mix_until_repairable(simplified_matrix, problem.constraints, problem.inputs)
+        note = mixing_cost(labels.value(simplified_matrix), labels.value(matrix)) if problem.user_expressions else ""
         return Candidate(matrix, description, best.prove, note=note)
 
 
@@ -287,7 +287,7 @@ class LabelSearch:
     deadline: Deadline = UNLIMITED
 
     @classmethod
-    def of(cls, problem: Problem) -> LabelSearch:
+    def from_problem(cls, problem: Problem) -> LabelSearch:
         """Build the program; raise `InvalidInput` if the utility could be infinite."""
         pair, f = problem.reduction.pair, problem.utility.f
         terms, _, expressions = parts(problem.constraints, problem.inputs)
@@ -438,12 +438,12 @@ class LabelSearch:
         """Return the bound of a solved program, in its units; its value if user-defined constraints have no dual."""
         if self.expressions:
             return solution.value
-        reduced, bound = gains.entries - solution.rows, float(solution.rows.sum())
+        reduced_gains, bound = gains.entries - solution.rows, float(solution.rows.sum())
         for term, multiplier in zip(active_terms, solution.multipliers, strict=True):
             if len(term):
-                reduced = reduced - term.support(multiplier, len(reduced), len(self.pair))
+                reduced_gains = reduced_gains - term.support(multiplier, len(reduced_gains), len(self.pair))
                 bound += term.charge(multiplier)
-        return bound + residual(reduced, ByKind(active_terms).ratio)
+        return bound + residual(reduced_gains, ByKind(active_terms).ratio)
 
     def ascend(self, matrix: Array) -> Array:
         """Return a channel of at least the utility of `matrix`, (k, n), for programs with cones.
@@ -458,8 +458,8 @@ class LabelSearch:
             return np.maximum(label_program(gains, self.terms, self.expressions, True).with_erasure, 0.0)
 
         with suppress(SolverError):
-            for improved in self.climb(matrix, solve_for_gains, 8, 1e-8):
-                matrix = improved
+            for improved_matrix in self.climb(matrix, solve_for_gains, 8, 1e-8):
+                matrix = improved_matrix
         return matrix
 
     def climb(

@@ -128,7 +128,7 @@ def _solve_under_both_types(problem: Problem, ask: Ask) -> Candidate:
         if tighter is None or problem.deadline.over():
             break
         problem = tighter
-    matrix = simplify(problem, candidate.matrix, LabelSearch.of(problem).ascend)
+    matrix = simplify(problem, candidate.matrix, LabelSearch.from_problem(problem).ascend)
     return Candidate(
         mix_until_repairable(matrix, problem.constraints, problem.inputs),
         candidate.method + orders_text(problem),
@@ -230,7 +230,7 @@ def row_exchange(problem: Problem, rounds: int, accuracy: float) -> tuple[RowExc
     the first ends without a certificate, as under small caps, the second is run too, and the one with the smaller gap
     is returned.
     """
-    labels = LabelSearch.of(problem)
+    labels = LabelSearch.from_problem(problem)
     infinite = not np.isfinite(excess_at(labels.f, np.array([labels.low, labels.high]))).all()
     is_endless = infinite and all(term.conic for term in labels.terms)
     exchange = (EndlessExchange if is_endless else FiniteExchange)(problem)
@@ -248,7 +248,7 @@ class RowExchange(ABC):
     """The state of a search: the current orders, the intervals, the best channel, and the best bound with its proof."""
 
     def __init__(self, problem: Problem) -> None:
-        self.range = LabelSearch.of(problem)
+        self.range = LabelSearch.from_problem(problem)
         self.f, self.pair, self.original_problem = self.range.f, self.range.pair, problem
         self.knots = self.grid = self.range.first(INITIAL_KNOTS)
         self.champion, self.value, self.stale_rounds = np.ones((len(self.pair), 1)), 0.0, 0
@@ -290,8 +290,8 @@ class RowExchange(ABC):
 
     def ascend(self, matrix: Array, steps: int, accept_first: bool = False) -> Array:
         """Return the last channel of `LabelSearch.climb`, or the given one."""
-        for improved in self.range.climb(matrix, self.best_for_gains, steps, 1e-10, accept_first):
-            matrix = improved
+        for improved_matrix in self.range.climb(matrix, self.best_for_gains, steps, 1e-10, accept_first):
+            matrix = improved_matrix
         return matrix
 
     def ascend_once(self, matrix: Array) -> Array:
@@ -343,13 +343,13 @@ class FiniteExchange(RowExchange):
         gap = min((self.best_bound - self.value) / scale, 1.0)
         solution = smooth_program((gains / scale).entries, self.terms, float(np.clip(1e-3 * gap, 1e-10, 1e-6)))
         max_loss_fraction = 1e-4 if number == 1 else 1e-6 if self.tv_bound > CLOSE_ROWS_BOUND else 1e-5
-        improved = self.ascend(merge_outputs(channel_of(solution), self.f, self.pair, max_loss_fraction), 2)
-        feasible, last_solution, scale = self.meet(improved, solution, scale)
-        if feasible is improved and self.is_feasible:
-            self.improve(improved)
+        improved_matrix = self.ascend(merge_outputs(channel_of(solution), self.f, self.pair, max_loss_fraction), 2)
+        feasible, last_solution, scale = self.meet(improved_matrix, solution, scale)
+        if feasible is improved_matrix and self.is_feasible:
+            self.improve(improved_matrix)
         else:  # the champion was that of fewer orders
             self.champion, self.value = feasible, self.range.value(feasible)
-        self.is_feasible = feasible is improved
+        self.is_feasible = feasible is improved_matrix
         peaks = self.prove_everywhere(last_solution, scale, accuracy / 4)
         self.stale_rounds *= self.is_feasible
         self.join(np.concatenate([posteriors(self.pair, self.champion), peaks]), solution)
@@ -405,7 +405,7 @@ class FiniteExchange(RowExchange):
 
     def prove_everywhere(self, solution: PairPrices, scale: float, min_gain: float) -> Array:
         """Prove with a program's prices at all ratios; return the posteriors of the largest gains beyond them."""
-        prices = LabelPrices.of(self.terms, solution, IDLE_PRICE * min_gain)
+        prices = LabelPrices.from_solution(self.terms, solution, IDLE_PRICE * min_gain)
         first = joined_knots(posteriors(self.pair, self.champion), self.grid)
         trial = try_everywhere(self.f, self.pair, prices, first, scale, self.value / scale, min_gain)
         self.knots = trial.knots
@@ -504,10 +504,10 @@ class EndlessExchange(RowExchange):
             for term, pairs in zip(terms, active_pairs, strict=True):
                 excess = term.excess(q)
                 excess[pairs] = -np.inf
-                violated = np.flatnonzero(excess > 1e-8 * term.cap)
-                violated = violated[np.argsort(-excess[violated])][: 4 * len(self.pair)]
-                has_grown |= len(violated) > 0
-                self.active[term.order, term.cap] = np.union1d(pairs, violated).astype(np.intp)
+                violated_pairs = np.flatnonzero(excess > 1e-8 * term.cap)
+                violated_pairs = violated_pairs[np.argsort(-excess[violated_pairs])][: 4 * len(self.pair)]
+                has_grown |= len(violated_pairs) > 0
+                self.active[term.order, term.cap] = np.union1d(pairs, violated_pairs).astype(np.intp)
             if not has_grown:
                 break
         return solution, active_pairs

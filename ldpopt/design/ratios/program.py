@@ -49,7 +49,7 @@ class LabelGains:
     constant: Array
 
     @classmethod
-    def of(cls, entry_gains: Array) -> LabelGains:
+    def from_entries(cls, entry_gains: Array) -> LabelGains:
         """Return utilities whose gains do not cancel."""
         return cls(entry_gains, entry_gains.sum(axis=-1))
 
@@ -151,7 +151,7 @@ def label_program(
     - `erasure` : True if a constant column has value 0, so that a further uninformative output may be used.
     - `level` : the unit of the common part of all rows; None chooses it by the smallest columns that matter.
     """
-    label_gains = gains if isinstance(gains, LabelGains) else LabelGains.of(gains)
+    label_gains = gains if isinstance(gains, LabelGains) else LabelGains.from_entries(gains)
     largest_ratio = max((term.farthest for term in terms), default=1.0)
     for limit, next_limit in pairwise(RATIO_LIMITS):
         try:
@@ -175,7 +175,7 @@ def _solve_within_ratio(
     if level is not None:
         max_ratio = ratio_limit(max_ratio, terms, expressions)
     near_terms, shares = zip(*(term.limit_ratio(max_ratio) for term in terms), strict=True) if terms else ((), ())
-    q = MatrixVariable.of(cp, (k, n), [] if expressions else near_terms, erasure, level)
+    q = MatrixVariable.from_terms(cp, (k, n), [] if expressions else near_terms, erasure, level)
     term_constraints = []
     constraints: list[Any] = list(q.rows)
     for term in near_terms:
@@ -225,7 +225,7 @@ class MatrixVariable:
     rows: tuple[Any, ...]
 
     @classmethod
-    def of(
+    def from_terms(
         cls, cp: Any, shape: tuple[int, int], terms: Sequence[Term], erasure: bool, level: float | None = None
     ) -> MatrixVariable:
         """Build the variables and the equations of the rows; `level` is chosen if it is None."""
@@ -292,8 +292,8 @@ class MatrixVariable:
         """The remaining probability, for an uninformative output."""
         if not self.split:
             return 0.0
-        used = self.level * float(np.maximum(self.base.value, 0.0).sum()) + self.unit * float(self.rest.value)
-        return max(1.0 - used, 0.0)
+        used_mass = self.level * float(np.maximum(self.base.value, 0.0).sum()) + self.unit * float(self.rest.value)
+        return max(1.0 - used_mass, 0.0)
 
 
 def ratio_limit(max_ratio: float, terms: Sequence[Term], expressions: Sequence[Expression]) -> float:
@@ -321,8 +321,10 @@ def uniform_knots(low: float, high: float, count: int) -> Array:
 def first_labels(low: float, high: float, tv_bound: float) -> Array:
     """Return a few posteriors on either side of one half, graded by the distance `tv_bound` of rows."""
     ends = np.clip(_log_ratio(np.array([low, high])), -MAX_LOG_RATIO, MAX_LOG_RATIO)
-    graded = [end * min(1.0, 6 * tv_bound / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0]
-    return np.unique(_posterior(np.concatenate([np.zeros(1), *graded])))
+    graded_ratios = [
+        end * min(1.0, 6 * tv_bound / abs(end)) * 2.5 ** -np.arange(5) for end in ends.tolist() if end != 0
+    ]
+    return np.unique(_posterior(np.concatenate([np.zeros(1), *graded_ratios])))
 
 
 def joined_knots(new: Array, old: Array) -> Array:

@@ -125,10 +125,10 @@ def cholesky(matrices: Array) -> Array:
     size = np.sqrt(np.maximum(matrices[..., diagonal, diagonal], 1e-300))
     scaled_matrices = matrices / size[..., :, None] / size[..., None, :]
     for weight in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
-        regularized = scaled_matrices.copy()
-        regularized[..., diagonal, diagonal] *= 1 + weight
+        regularized_matrices = scaled_matrices.copy()
+        regularized_matrices[..., diagonal, diagonal] *= 1 + weight
         try:
-            return np.asarray(np.linalg.cholesky(regularized)) * size[..., :, None]
+            return np.asarray(np.linalg.cholesky(regularized_matrices)) * size[..., :, None]
         except np.linalg.LinAlgError:
             continue
     raise np.linalg.LinAlgError("not positive definite")
@@ -163,30 +163,32 @@ class InteriorPoint:
         """
         n, k = q.shape
         u = np.maximum(pairs.excess(q), 0.0) + 0.5 / n
-        capped = int(pairs.ratio is not None)
-        m = q[:, :capped] * (1 + 1 / (pairs.ratio or 2.0)) / 2
-        zeros = np.zeros((n, k * capped))
-        unpriced = cls(q, zeros, u, zeros, zeros, m, zeros, zeros)
-        prices = [product / value for value, _ in unpriced.sides(pairs)]
+        is_capped = int(pairs.ratio is not None)
+        m = q[:, :is_capped] * (1 + 1 / (pairs.ratio or 2.0)) / 2
+        zeros = np.zeros((n, k * is_capped))
+        unpriced_point = cls(q, zeros, u, zeros, zeros, m, zeros, zeros)
+        prices = [product / value for value, _ in unpriced_point.sides(pairs)]
         return cls(q, prices[0], u, prices[1], prices[2], m, *(prices[3:] or [zeros, zeros]))
 
-    def grown(self, by: InteriorPoint) -> Array:
+    def grown(self, direction: InteriorPoint) -> Array:
         """Return the relative change of the sum of each column by a step, (n, 1)."""
-        return np.asarray(by.q.sum(axis=1, keepdims=True) / self.q.sum(axis=1, keepdims=True))
+        return np.asarray(direction.q.sum(axis=1, keepdims=True) / self.q.sum(axis=1, keepdims=True))
 
-    def moved(self, step: float | Array, by: InteriorPoint) -> InteriorPoint:
+    def moved(self, step: float | Array, direction: InteriorPoint) -> InteriorPoint:
         """Return the iterate after a step of this length: (n, 1), one per label, or one number.
 
         Size and shape of a column change by factors. Its price per unit depends on its shape alone, which a plain sum
         would lose if a column shrinks.
         """
-        growth = self.grown(by)
+        growth = self.grown(direction)
         columns = {
-            name: (1 + step * growth) * ((1 - step * growth) * getattr(self, name) + step * getattr(by, name))
+            name: (1 + step * growth) * ((1 - step * growth) * getattr(self, name) + step * getattr(direction, name))
             for name in ("q", "u", "m")
         }
         prices = ("z", "by_zero", "by_excess", "by_low", "by_high")
-        return InteriorPoint(**columns, **{name: getattr(self, name) + step * getattr(by, name) for name in prices})
+        return InteriorPoint(
+            **columns, **{name: getattr(self, name) + step * getattr(direction, name) for name in prices}
+        )
 
     def take(self, is_selected: npt.NDArray[np.bool_]) -> InteriorPoint:
         """Return the labels that are `is_selected`, (n,)."""
@@ -211,11 +213,11 @@ class InteriorPoint:
             positive += [(self.q - self.m, self.by_low), (self.m - self.q / pairs.ratio, self.by_high)]
         return positive
 
-    def limits(self, pairs: Pairs, by: InteriorPoint) -> list[tuple[Array, Array]]:
+    def limits(self, pairs: Pairs, direction: InteriorPoint) -> list[tuple[Array, Array]]:
         """List all quantities that must stay positive along a step, each with its change."""
-        growth = self.grown(by)
+        growth = self.grown(direction)
         positive = [(np.ones(growth.shape), growth)]
-        for (value, price), (change, price_change) in zip(self.sides(pairs), by.sides(pairs), strict=True):
+        for (value, price), (change, price_change) in zip(self.sides(pairs), direction.sides(pairs), strict=True):
             positive += [(value, change - growth * value), (price, price_change)]
         return positive
 
@@ -247,7 +249,7 @@ class NewtonStep:
     rate: Array
 
     @classmethod
-    def of(cls, pairs: Pairs, point: InteriorPoint, nu: Array) -> NewtonStep:
+    def from_point(cls, pairs: Pairs, point: InteriorPoint, nu: Array) -> NewtonStep:
         """Build the step at an iterate, for prices nu (pairs,)."""
         n, k = point.q.shape
         count = pairs.count
@@ -259,14 +261,14 @@ class NewtonStep:
         stiff = rate[1] * share
         block = np.zeros((n, k, k))
         inputs = np.arange(k)
-        weighted = bend * nu[:count]
-        cross_terms = np.concatenate([-(weighted * t), stiff * pairs.on_left * pairs.on_right], axis=1)
+        weighted_bend = bend * nu[:count]
+        cross_terms = np.concatenate([-(weighted_bend * t), stiff * pairs.on_left * pairs.on_right], axis=1)
         cells = block.reshape(n, k * k)
         for part in pairs.parts:
             cells[:, pairs.left[part] * k + pairs.right[part]] += cross_terms[:, part]
             cells[:, pairs.right[part] * k + pairs.left[part]] += cross_terms[:, part]
-        first = np.concatenate([weighted, stiff * pairs.on_left**2], axis=1)
-        second = np.concatenate([weighted * t * t, stiff * pairs.on_right**2], axis=1)
+        first = np.concatenate([weighted_bend, stiff * pairs.on_left**2], axis=1)
+        second = np.concatenate([weighted_bend * t * t, stiff * pairs.on_right**2], axis=1)
         block[:, inputs, inputs] += pairs.gather(first, second) + rate[0]
         if pairs.ratio is not None:
             cross = rate[3] + rate[4] / pairs.ratio
@@ -348,9 +350,9 @@ class NewtonStep:
 
     def on_sticks(self, prices: Array) -> Array:
         """Return the prices of excesses (n, sticks) on the entries of their pairs, (n, k)."""
-        none = np.zeros((len(prices), self.pairs.count))
-        on_left = np.concatenate([none, prices * self.pairs.on_left], axis=1)
-        return self.pairs.gather(on_left, np.concatenate([none, prices * self.pairs.on_right], axis=1))
+        zeros = np.zeros((len(prices), self.pairs.count))
+        on_left = np.concatenate([zeros, prices * self.pairs.on_left], axis=1)
+        return self.pairs.gather(on_left, np.concatenate([zeros, prices * self.pairs.on_right], axis=1))
 
     def step(self, dq: Array, dnu: Array, aims: Sequence[Array], on_slack: Array, on_least: Array) -> InteriorPoint:
         """Return the whole step, from the steps dq of the columns and dnu of the prices of pairs."""
@@ -364,13 +366,17 @@ class NewtonStep:
             cross = by_low / low + by_high / high / pairs.ratio
             total = (by_low / low + by_high / high).sum(axis=1)
             dm = ((on_least + (cross * dq).sum(axis=1)) / total)[:, None]
-        by = InteriorPoint(dq, dq * 0, du, du * 0, du * 0, dm, self.point.by_low * 0, self.point.by_high * 0)
+        direction = InteriorPoint(dq, dq * 0, du, du * 0, du * 0, dm, self.point.by_low * 0, self.point.by_high * 0)
         price_changes = [
             aim - price / value * change
-            for aim, (value, price), (change, _) in zip(aims, self.sides, by.sides(pairs), strict=True)
+            for aim, (value, price), (change, _) in zip(aims, self.sides, direction.sides(pairs), strict=True)
         ]
-        by = replace(by, z=price_changes[0], by_zero=price_changes[1], by_excess=price_changes[2])
-        return replace(by, by_low=price_changes[3], by_high=price_changes[4]) if pairs.ratio is not None else by
+        direction = replace(direction, z=price_changes[0], by_zero=price_changes[1], by_excess=price_changes[2])
+        return (
+            replace(direction, by_low=price_changes[3], by_high=price_changes[4])
+            if pairs.ratio is not None
+            else direction
+        )
 
 
 def longest_step(values: Sequence[tuple[Array, Array]], axis: int | None = None) -> Array:
@@ -389,9 +395,9 @@ class Pairs:
         self.numbers = [number for number, _ in (*kinds.moments, *kinds.sticks)]
         self.size = len(terms)
         ordered_terms = [*self.moments, *sticks]
-        none = np.zeros(0, dtype=np.intp)
-        self.left = np.concatenate([none, *(term.left for term in ordered_terms)])
-        self.right = np.concatenate([none, *(term.right for term in ordered_terms)])
+        no_pairs = np.zeros(0, dtype=np.intp)
+        self.left = np.concatenate([no_pairs, *(term.left for term in ordered_terms)])
+        self.right = np.concatenate([no_pairs, *(term.right for term in ordered_terms)])
         sizes = [len(term) for term in ordered_terms]
         self.ends = np.cumsum(sizes, dtype=np.intp)
         self.parts = [slice(int(end) - size, int(end)) for end, size in zip(self.ends, sizes, strict=True)]
@@ -492,10 +498,10 @@ def tight_pairs(term: Term, matrix: Array) -> Index:
 
 def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]) -> list[Index]:
     """Return the pairs outside the active ones that the matrix violates most, a few per input."""
-    violated = []
+    violated_by_term = []
     for term, pairs in zip(terms, active, strict=True):
         if len(pairs) == len(term):
-            violated.append(np.zeros(0, dtype=np.intp))
+            violated_by_term.append(np.zeros(0, dtype=np.intp))
             continue
         excess = term.excess(np.maximum(matrix, 0.0))
         excess[pairs] = -np.inf
@@ -505,8 +511,8 @@ def violated_pairs(terms: Sequence[Term], matrix: Array, active: Sequence[Index]
         is_among_worst = (
             np.concatenate([_ranks(term.left[order]), _ranks(term.right[order])]).reshape(2, -1).min(axis=0) < 2
         )
-        violated.append(order[is_among_worst])
-    return violated
+        violated_by_term.append(order[is_among_worst])
+    return violated_by_term
 
 
 def _ranks(labels: Index) -> Index:

@@ -132,10 +132,13 @@ def _solve_active(
         cell, ones = np.arange(len(label)), np.ones(len(label))
         left = sparse.csr_array((ones, (cell, term.left[pair] + k * label)), shape=(len(cell), k * n))
         right = sparse.csr_array((term.factor[pair], (cell, term.right[pair] + k * label)), shape=(len(cell), k * n))
-        capped, cap_of_cell = np.unique(pair, return_inverse=True)
+        capped_pairs, cap_of_cell = np.unique(pair, return_inverse=True)
         slack = cp.Variable(len(cell), nonneg=True)
         excess_constraint = slack >= (left - right) @ flat
-        constraints += [excess_constraint, sparse.csr_array((ones, (cap_of_cell, cell))) @ slack <= term.cap[capped]]
+        constraints += [
+            excess_constraint,
+            sparse.csr_array((ones, (cap_of_cell, cell))) @ slack <= term.cap[capped_pairs],
+        ]
         stick_constraints.append((number, label, pair, excess_constraint))
     problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(gains.T, q))), constraints)
     solve(problem, "program of intervals", SIMPLEX)
@@ -185,8 +188,8 @@ def _price_intervals(profits: Array, terms: Sequence[Term], prices: Sequence[Arr
         objective = cp.sum(positive_profits)
         if math.isfinite(ratio):
             objective = (ratio - 1) * objective - cp.sum(costs)
-        capped = np.flatnonzero(np.isfinite(limit))
-        upper_limits = [z[capped] <= limit[capped, None]] if len(capped) else []
+        capped_indices = np.flatnonzero(np.isfinite(limit))
+        upper_limits = [z[capped_indices] <= limit[capped_indices, None]] if len(capped_indices) else []
         problem = cp.Problem(cp.Minimize(objective), [positive_profits + costs >= profits.T, *upper_limits])
         solve(problem, "pricing of intervals", SIMPLEX)
         flow_values, start = np.clip(np.asarray(z.value), 0.0, limit[:, None]), 0
@@ -237,14 +240,14 @@ def close_dual_constraints(
         for attempt in (multipliers, capped_multipliers)
     ]
     best = np.array([_correction_cost(profits, terms, multipliers, attempt) for attempt in attempts]).argmin(axis=0)
-    rows, corrected = rows.copy(), list(multipliers)
+    rows, corrected_multipliers = rows.copy(), list(multipliers)
     for number, term in _sticks(terms):
         values = np.stack([attempt[number] for attempt in attempts])[best, np.arange(len(best))]
         deficit = np.maximum(-values.min(axis=0), 0.0)
-        corrected[number] = np.maximum(values + deficit, 0.0)
+        corrected_multipliers[number] = np.maximum(values + deficit, 0.0)
         np.add.at(rows, term.left, -deficit)
         np.add.at(rows, term.right, deficit * term.factor)
-    return rows, corrected
+    return rows, corrected_multipliers
 
 
 def _sticks(terms: Sequence[Term]) -> list[tuple[int, Any]]:
@@ -253,12 +256,14 @@ def _sticks(terms: Sequence[Term]) -> list[tuple[int, Any]]:
 
 
 def _correction_cost(
-    profits: Array, terms: Sequence[Term], original: Sequence[Array], corrected: Sequence[Array]
+    profits: Array, terms: Sequence[Term], original: Sequence[Array], corrected_multipliers: Sequence[Array]
 ) -> Array:
     """Return the remaining violation of each label, (n,), plus the increase of the cost of its multipliers."""
-    cost = np.maximum(_reduced_profits(profits, terms, corrected), 0.0).sum(axis=1)
+    cost = np.maximum(_reduced_profits(profits, terms, corrected_multipliers), 0.0).sum(axis=1)
     for number, term in _sticks(terms):
-        extra = np.maximum(corrected[number] - original[number].max(axis=0), 0.0) + np.maximum(-corrected[number], 0.0)
+        extra = np.maximum(corrected_multipliers[number] - original[number].max(axis=0), 0.0) + np.maximum(
+            -corrected_multipliers[number], 0.0
+        )
         cost = cost + extra @ term.caps
     return np.asarray(cost)
 
@@ -272,11 +277,11 @@ def _reduced_profits(profits: Array, terms: Sequence[Term], multipliers: Sequenc
 
 
 def _move_violations(
-    reduced: Array, edges: Edges, order: Sequence[int], parent: Sequence[int], multipliers: Sequence[Array]
+    reduced_gains: Array, edges: Edges, order: Sequence[int], parent: Sequence[int], multipliers: Sequence[Array]
 ) -> list[Array]:
     """Return the multipliers after violations are moved up the trees, and down again to inputs with slack."""
     new_multipliers = [np.array(values) for values in multipliers]
-    violations, room = np.maximum(reduced, 0.0), np.maximum(-reduced, 0.0)
+    violations, room = np.maximum(reduced_gains, 0.0), np.maximum(-reduced_gains, 0.0)
 
     def move(source: int, target: int, amount: Array) -> None:
         edge = edges[source, target]
@@ -285,9 +290,9 @@ def _move_violations(
         violations[:, target] += amount * edge.factor
 
     def absorb(x: int) -> None:
-        absorbed = np.minimum(violations[:, x], room[:, x])
-        violations[:, x] -= absorbed
-        room[:, x] -= absorbed
+        absorbed_violations = np.minimum(violations[:, x], room[:, x])
+        violations[:, x] -= absorbed_violations
+        room[:, x] -= absorbed_violations
 
     for x in reversed(order):
         absorb(x)

@@ -101,7 +101,7 @@ class _SmoothIterate(Iterate):
 
     def __init__(self, pairs: Pairs, gains: Array, interior: InteriorPoint, s: Array, nu: Array, rows: Array) -> None:
         self.pairs, self.gains, self.inside, self.s, self.nu, self.rows = pairs, gains, interior, s, nu, rows
-        self.linear = NewtonStep.of(pairs, interior, nu)
+        self.linear = NewtonStep.from_point(pairs, interior, nu)
         self.left = self.linear.left(gains - rows)
         self.over = 1 - self.linear.cap_use - s
         self.lack = 1 - interior.q.sum(axis=0)
@@ -121,10 +121,10 @@ class _SmoothIterate(Iterate):
         return _SmoothNewton(self)
 
     def step_toward(self, mu: float) -> tuple[float, Callable[[float], _SmoothIterate]]:
-        by, ds, dnu, drows = self.newton.step(mu)
-        length = longest_step([*self.inside.limits(self.pairs, by), (self.s, ds), (self.nu, dnu)])
+        direction, ds, dnu, drows = self.newton.step(mu)
+        length = longest_step([*self.inside.limits(self.pairs, direction), (self.s, ds), (self.nu, dnu)])
         return float(length), lambda size: _SmoothIterate(
-            self.pairs, self.gains, self.inside.moved(size, by), self.s + size * ds, self.nu + size * dnu,
+            self.pairs, self.gains, self.inside.moved(size, direction), self.s + size * ds, self.nu + size * dnu,
             self.rows + size * drows,
         )  # fmt: skip
 
@@ -140,9 +140,11 @@ def _einsum_order(labels: int, pairs: int, inputs: int) -> Any:
     return path if len(path) > 2 else False
 
 
-def _pair_sums(values: Array, on: Array) -> Array:
+def _pair_sums(values: Array, is_on_side: Array) -> Array:
     """Sum the products of the values (n, pairs) of labels for the input (pairs, k) of each pair, (k, n, n)."""
-    return np.asarray(np.einsum(_SUM, values, values, on, optimize=_einsum_order(*values.shape, on.shape[1])))
+    return np.asarray(
+        np.einsum(_SUM, values, values, is_on_side, optimize=_einsum_order(*values.shape, is_on_side.shape[1]))
+    )
 
 
 class _SmoothNewton:
@@ -198,8 +200,8 @@ class _SmoothNewton:
         dq, drows = self.solve(
             right + pairs.gather(linear.on_left * price_change, linear.on_right * price_change), point.lack
         )
-        along = (linear.on_left * dq[:, pairs.left] + linear.on_right * dq[:, pairs.right]).sum(axis=0)
-        dnu = (along - over) / self.loose
+        pair_changes = (linear.on_left * dq[:, pairs.left] + linear.on_right * dq[:, pairs.right]).sum(axis=0)
+        dnu = (pair_changes - over) / self.loose
         return linear.step(dq, dnu, aims, on_slack, on_least), on_cap - point.s / point.nu * dnu, dnu, drows
 
     def solve(self, right_side: Array, lack: Array) -> tuple[Array, Array]:
@@ -259,11 +261,11 @@ class _MomentIterate(Iterate):
         q, pairs, t = self.q, self.pairs, self.t
         n, k = q.shape
         diagonal = np.arange(k)
-        curve, weighted = np.zeros((n, k, k)), self.bend * self.nu
+        curve, weighted_bend = np.zeros((n, k, k)), self.bend * self.nu
         for part in pairs.parts:  # the pairs of a term are distinct, so every entry is changed once
-            curve[:, pairs.left[part], pairs.right[part]] -= (weighted * t)[:, part]
-            curve[:, pairs.right[part], pairs.left[part]] -= (weighted * t)[:, part]
-        curve[:, diagonal, diagonal] += pairs.gather(weighted, weighted * t * t)
+            curve[:, pairs.left[part], pairs.right[part]] -= (weighted_bend * t)[:, part]
+            curve[:, pairs.right[part], pairs.left[part]] -= (weighted_bend * t)[:, part]
+        curve[:, diagonal, diagonal] += pairs.gather(weighted_bend, weighted_bend * t * t)
         block = curve * q[:, :, None] * q[:, None, :]
         block[:, diagonal, diagonal] += q * self.z
         root = np.linalg.inv(cholesky(block)) * q[:, None, :]
@@ -311,8 +313,8 @@ def best_columns(
     """
     n, k = profits.shape
     pairs = Pairs(terms, k)
-    none = np.zeros(0)
-    nu = pairs.concatenate(weights) * pairs.caps if len(pairs.caps) else none
+    no_prices = np.zeros(0)
+    nu = pairs.concatenate(weights) * pairs.caps if len(pairs.caps) else no_prices
     q = np.full((n, k), 1 / mass.sum())
     theta = (profits / mass).max(axis=1, keepdims=True)
     spread = np.maximum(theta - (profits @ np.ones(k) / mass.sum())[:, None], 1e-6 * np.abs(profits).max() + 1e-300)
@@ -322,7 +324,7 @@ def best_columns(
     share = np.full(n, 0.3)
     best, best_gains = interior, np.full(n, np.inf)
     live_labels, idle_steps = np.arange(n), np.zeros(n, dtype=np.intp)
-    iterate = _PricingIterate.of(pairs, interior, nu, profits, theta, mass)
+    iterate = _PricingIterate.from_point(pairs, interior, nu, profits, theta, mass)
     for _ in range(MAX_PRICING_STEPS):
         is_better = iterate.proved_theta < best_gains[live_labels]
         idle_steps[live_labels] = np.where(
@@ -358,16 +360,16 @@ def _next_iterate(
     is_late = (iterate.gap < LATE_GAP) & (iterate.dual_residual > MAX_RESIDUAL_PER_GAP * iterate.gap)
     mu = np.maximum(np.where(is_late, 1.0, share) * iterate.gap, 0.2 * accuracy)[:, None] / count
     try:
-        by, dtheta = iterate.step(mu)
+        direction, dtheta = iterate.step(mu)
     except np.linalg.LinAlgError:
         return None
-    limits = interior.limits(pairs, by)
+    limits = interior.limits(pairs, direction)
     is_finite = np.all([np.isfinite(change).all(axis=1) for _, change in limits], axis=0)
     size = np.where(is_finite, longest_step(limits, 1), 0.0)[:, None]
-    by, dtheta = by.only(is_finite), np.where(is_finite[:, None], dtheta, 0.0)
+    direction, dtheta = direction.only(is_finite), np.where(is_finite[:, None], dtheta, 0.0)
     for _ in range(MAX_HALVINGS):
-        new_interior, new_theta = interior.moved(size, by), theta + size * dtheta
-        next_iterate = _PricingIterate.of(pairs, new_interior, nu, profits, new_theta, mass)
+        new_interior, new_theta = interior.moved(size, direction), theta + size * dtheta
+        next_iterate = _PricingIterate.from_point(pairs, new_interior, nu, profits, new_theta, mass)
         is_bad = ~(next_iterate.dual_residual <= MAX_RESIDUAL_GROWTH * np.maximum(iterate.dual_residual, 0.1))
         if not is_bad.any():
             break
@@ -375,14 +377,14 @@ def _next_iterate(
     return new_interior, new_theta, next_iterate, size[:, 0]
 
 
-def _largest_gains(reduced: Array, mass: Array, ratio: float | None) -> Array:
+def _largest_gains(reduced_gains: Array, mass: Array, ratio: float | None) -> Array:
     """Return the largest gains per unit of mass, (n,), of columns within a ratio or without one."""
     if ratio is None:
-        return np.asarray((reduced / mass).max(axis=1))
-    theta = reduced.sum(axis=1) / mass.sum()
+        return np.asarray((reduced_gains / mass).max(axis=1))
+    theta = reduced_gains.sum(axis=1) / mass.sum()
     for _ in range(60):
-        column = np.where(reduced > theta[:, None] * mass, ratio, 1.0)
-        new_theta = (reduced * column).sum(axis=1) / (column @ mass)
+        column = np.where(reduced_gains > theta[:, None] * mass, ratio, 1.0)
+        new_theta = (reduced_gains * column).sum(axis=1) / (column @ mass)
         if not (new_theta > theta).any():
             break
         theta = np.maximum(theta, new_theta)
@@ -401,11 +403,11 @@ class _PricingIterate:
     mass: Array
 
     @classmethod
-    def of(
+    def from_point(
         cls, pairs: Pairs, interior: InteriorPoint, nu: Array, profits: Array, theta: Array, mass: Array
     ) -> _PricingIterate:
         with np.errstate(all="ignore"):
-            linear = NewtonStep.of(pairs, interior, nu)
+            linear = NewtonStep.from_point(pairs, interior, nu)
             left = linear.left(profits - theta * mass)
             gap = np.sum([(value * price).sum(axis=1) for value, price in linear.sides], axis=0)
             slack = np.abs(interior.by_zero + interior.by_excess - nu[pairs.count :]).sum(axis=1)
@@ -416,11 +418,11 @@ class _PricingIterate:
             proved_theta = _largest_gains(profits - linear.cost - linear.on_sticks(price_change), mass, pairs.ratio)
         return cls(linear, left, gap, error, np.where(np.isfinite(proved_theta), proved_theta, np.inf), mass)
 
-    def take(self, chosen: npt.NDArray[np.bool_]) -> _PricingIterate:
-        """Return the labels that are `chosen`, (n,)."""
+    def take(self, is_chosen: npt.NDArray[np.bool_]) -> _PricingIterate:
+        """Return the labels that are `is_chosen`, (n,)."""
         fields = (self.left, self.gap, self.dual_residual, self.proved_theta)
-        left, gap, error, proved_theta = (values[chosen] for values in fields)
-        return _PricingIterate(self.linear.take(chosen), left, gap, error, proved_theta, self.mass)
+        left, gap, error, proved_theta = (values[is_chosen] for values in fields)
+        return _PricingIterate(self.linear.take(is_chosen), left, gap, error, proved_theta, self.mass)
 
     def step(self, mu: Array) -> tuple[InteriorPoint, Array]:
         """Compute the Newton step of every label, and of its theta."""
@@ -457,7 +459,7 @@ class LabelPrices:
     cost: float
 
     @classmethod
-    def of(cls, terms: Sequence[Term], solution: PairPrices, min_cost: float) -> LabelPrices:
+    def from_solution(cls, terms: Sequence[Term], solution: PairPrices, min_cost: float) -> LabelPrices:
         """Return the prices of a solved program, without pairs of cost at most `min_cost`."""
         pairs, cost = [], float(solution.rows.sum())
         for term, term_weights in zip(terms, solution.weights, strict=True):

@@ -107,8 +107,8 @@ class ColumnDual(Certificate):
     def work(self) -> Work:
         """Bound the work to subtract prices from gains for each input and label, in each choice of tangents."""
         k, cells = self.answers, float(self.labels) * self.answers
-        capped = plain_caps(self.constraints)[0] < math.inf
-        gains = cells * (1 if capped else self.choices)
+        has_ratio_cap = plain_caps(self.constraints)[0] < math.inf
+        gains = cells * (1 if has_ratio_cap else self.choices)
         price_work = Work.on(cells, 20.0 * (1 + printed_length(self.multipliers))) + Work.on(gains, 20.0)
         return price_work + Work.on(gains, 60.0).in_floats + pairs_of(self.used(), k)
 
@@ -164,13 +164,15 @@ class ColumnDual(Certificate):
 
     def _terms(self, inputs: Sequence[Label]) -> list[Term]:
         """List the terms in the order of the multipliers."""
-        used = self.used()
+        used_constraints = self.used()
         if self.posed is None:
-            return [term for c in used for term in c.columns(inputs)]
-        stated = expect(self.posed, tuple, "the constraints that the multipliers are for")
-        column_constraints = [c for c in stated if isinstance(c, ColumnConstraint)]
+            return [term for c in used_constraints for term in c.columns(inputs)]
+        stated_constraints = expect(self.posed, tuple, "the constraints that the multipliers are for")
+        column_constraints = [c for c in stated_constraints if isinstance(c, ColumnConstraint)]
         for constraint in column_constraints:
-            require(implied(used, constraint), f"no constraint of the design says as much as {constraint!r}")
+            require(
+                implied(used_constraints, constraint), f"no constraint of the design says as much as {constraint!r}"
+            )
         return [term for c in column_constraints for term in c.columns(inputs)]
 
 
@@ -245,7 +247,7 @@ class IntervalDual(ColumnDual):
             if (term := _selected_pairs(terms, multiplier)).conic
         ]
         for mirrored in sides:
-            end = End.of(f, laws.p0, laws.p1, np.asarray(self.knots), mirrored)
+            end = End.from_knots(f, laws.p0, laws.p1, np.asarray(self.knots), mirrored)
             choice = (
                 None
                 if end is None
@@ -267,7 +269,7 @@ class IntervalDual(ColumnDual):
     def _rays(self, spread: Enclosure | None, arithmetic: Arithmetic) -> tuple[LawPair, Rays]:
         """Return the hypotheses on the classes, and the rays that cut the ratios."""
         p0, p1 = self._masses()
-        laws = LawPair.of(p0, p1, arithmetic)
+        laws = LawPair.from_floats(p0, p1, arithmetic)
         cut = rays(laws, likelihood_ratio_order(p0, p1).tolist(), self.knots, spread, arithmetic)
         return (laws if self.classes is None else self._merged.laws(p0, p1, arithmetic)), cut
 

@@ -166,7 +166,7 @@ def posterior_range(
     f: FDivergence, p0: Array, p1: Array, constraints: Sequence[ColumnConstraint], inputs: Sequence[Label]
 ) -> tuple[float, float] | None:
     """Return the range of posteriors that an output can have, in floats; None if no finite bound exists."""
-    laws = LawPair.of(p0, p1, FLOAT)
+    laws = LawPair.from_floats(p0, p1, FLOAT)
     ends = rays(
         laws,
         likelihood_ratio_order(p0, p1).tolist(),
@@ -186,11 +186,11 @@ MAX_SHIFT_STEPS = 60
 
 
 def enclosed_residual(
-    reduced: Enclosure, sums: Enclosure, spread: Enclosure | None, variation: Enclosure | None = None
+    reduced_gains: Enclosure, sums: Enclosure, spread: Enclosure | None, variation: Enclosure | None = None
 ) -> float:
     """Bound sum_i reduced_i . q_i from above over all channels with columns q_i.
 
-    - `reduced` : (labels, k), gains less prices.
+    - `reduced_gains` : (labels, k), gains less prices.
     - `sums` : (labels,) their sums over the inputs.
     - `spread` : a cap D on the log-ratio of two entries of a column, None if there is none.
     - `variation` : a cap on the total variation between any two rows, or None.
@@ -207,7 +207,7 @@ def enclosed_residual(
     one, and gain at most the largest R_i. In the rest, a row sums to at most its variations from the k - 1 other rows
     together, (k - 1) V.
     """
-    top, total = np.asarray(reduced.upper), np.asarray(sums.upper)
+    top, total = np.asarray(reduced_gains.upper), np.asarray(sums.upper)
     if not (top < math.inf).all():
         return math.inf
     uncapped_gain = FLOAT.of(np.maximum(top.max(axis=0), 0.0)).sum()
@@ -255,14 +255,14 @@ def _least_shift(top: Array, total: Array, t: float) -> Array:
     return shift
 
 
-def residual(reduced: Array, ratio: float) -> float:
+def residual(reduced_gains: Array, ratio: float) -> float:
     """Bound sum_i reduced_i . q_i over matrices with rows that sum to one and columns in [m, ratio m]."""
-    largest_gains = np.maximum(reduced.max(axis=0), 0.0)
+    largest_gains = np.maximum(reduced_gains.max(axis=0), 0.0)
     uncapped_bound = float(largest_gains.sum())
     if math.isinf(ratio):
         return uncapped_bound
     # Columns scaled to m = 1 have mass at least 1 under any prior, so that no gain per unit of mass is larger.
-    gain = reduced.sum(axis=1) + (ratio - 1) * np.maximum(reduced, 0.0).sum(axis=1)
+    gain = reduced_gains.sum(axis=1) + (ratio - 1) * np.maximum(reduced_gains, 0.0).sum(axis=1)
     return min(uncapped_bound, max(0.0, float(gain.max())))
 
 
@@ -361,8 +361,8 @@ def tail_curve(f: FDivergence, mirrored: bool) -> Curve | None:
 
 
 def _moment_orders(constraints: Sequence[ColumnConstraint]) -> list[float]:
-    named = [float(o) for c in constraints for o in (getattr(c, "order", 1.0), *getattr(c, "orders", ()))]
-    return sorted({o for o in (*TRIED_ORDERS, *named) if 1 < o < np.inf})
+    constraint_orders = [float(o) for c in constraints for o in (getattr(c, "order", 1.0), *getattr(c, "orders", ()))]
+    return sorted({o for o in (*TRIED_ORDERS, *constraint_orders) if 1 < o < np.inf})
 
 
 TRIED_SHARES = 10.0 ** -np.array([0.3, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
@@ -395,7 +395,7 @@ class End:
     smaller_law: Enclosure
 
     @classmethod
-    def of(cls, f: FDivergence, p0: Enclosure, p1: Enclosure, knots: Array, mirrored: bool) -> End | None:
+    def from_knots(cls, f: FDivergence, p0: Enclosure, p1: Enclosure, knots: Array, mirrored: bool) -> End | None:
         """Return the end beyond the last cut; None if that cut is not beyond ratio one, or nothing is proved of f."""
         s = FLOAT.of(float(knots[1 if mirrored else -2]))
         ratio = (1 - s) / s if mirrored else s / (1 - s)
@@ -417,15 +417,15 @@ class End:
         least_cost, best = np.inf, None
         prices = rows + sum((_support(term, v[:, v[1] == self.label], len(rows)) for _, term, v in terms), np.zeros(()))
         for number, term, values in terms:
-            plan = None if Fraction(term.order) < curve[0] else _MassPlan.of(self, term, values, curve)
+            plan = None if Fraction(term.order) < curve[0] else _MassPlan.from_values(self, term, values, curve)
             if plan is None:
                 continue
             end_cuts = values[:, values[1] == self.label]
             other_prices = prices - _support(term, end_cuts, len(rows))
             for share in TRIED_SHARES:
-                gains, reserved = plan.gains(share, FLOAT)
+                gains, reserved_multipliers = plan.gains(share, FLOAT)
                 for step in TAIL_SHARES:
-                    cuts, extra = plan.cuts(reserved, end_cuts, step)
+                    cuts, extra = plan.cuts(reserved_multipliers, end_cuts, step)
                     remaining_gains = np.asarray(gains.midpoint) - other_prices - _support(term, cuts, len(rows))
                     kappa = plan.kappa(remaining_gains)
                     with np.errstate(invalid="ignore"):  # a choice whose numbers are not finite costs no number
@@ -435,8 +435,8 @@ class End:
         if best is None:
             return None
         number, plan, share, kappa, cuts = best
-        gains, reserved = plan.gains(share, arithmetic)
-        cuts = plan.at_least(cuts, reserved)
+        gains, reserved_multipliers = plan.gains(share, arithmetic)
+        cuts = plan.at_least(cuts, reserved_multipliers)
         return EndChoice(number, gains + (self.larger_law - self.smaller_law * self.reach) * kappa, cuts)
 
 
@@ -466,7 +466,7 @@ class _MassPlan:
     side: Array
 
     @classmethod
-    def of(cls, end: End, term: Moment, values: Array, curve: Curve) -> _MassPlan | None:
+    def from_values(cls, end: End, term: Moment, values: Array, curve: Curve) -> _MassPlan | None:
         """Build the plan that sends masses to the multipliers: w is proportional to (nu/C)^(1/o) v^((o-1)/o)."""
         left, right = np.asarray(term.left), np.asarray(term.right)
         is_absent_far = np.asarray(end.smaller_law.upper) == 0
@@ -569,18 +569,20 @@ class _MassPlan:
         by_near, by_far = self.term.enclosed_slopes(np.array([self.end.reach]), arithmetic)
         return near_mass * (on_near - scale * by_near[0]) + far_mass * (on_far - scale * by_far[0])
 
-    def cuts(self, reserved: Enclosure, end_cuts: Array, step: float | None) -> tuple[Array, float]:
-        """Return the label's cuts, within the multipliers that `reserved` leaves, and the excess over these."""
+    def cuts(self, reserved_multipliers: Enclosure, end_cuts: Array, step: float | None) -> tuple[Array, float]:
+        """Return the label's cuts, within the multipliers that are not reserved, and the excess over these."""
         reserved_upper = np.zeros(len(self.term))
-        reserved_upper[self.pairs] = np.asarray(reserved.upper)
-        remaining = np.maximum(self.largest_multipliers - reserved_upper, 0.0)
+        reserved_upper[self.pairs] = np.asarray(reserved_multipliers.upper)
+        remaining_multipliers = np.maximum(self.largest_multipliers - reserved_upper, 0.0)
         cuts = end_cuts.copy()
         pair = cuts[0].astype(np.intp)
-        cuts[3] = np.minimum(cuts[3], remaining[pair])
+        cuts[3] = np.minimum(cuts[3], remaining_multipliers[pair])
         if step is not None:
             cuts = cuts[:, ~np.isin(pair, self.pairs)]
             label, ratio = np.full(len(self.pairs), self.end.label), np.full(len(self.pairs), self.end.reach**step)
-            cuts = np.concatenate([cuts, np.stack([self.pairs, label, ratio, remaining[self.pairs]])], axis=1)
+            cuts = np.concatenate(
+                [cuts, np.stack([self.pairs, label, ratio, remaining_multipliers[self.pairs]])], axis=1
+            )
         return cuts, float(np.maximum(reserved_upper - self.largest_multipliers, 0.0).sum())
 
     def kappa(self, left: Array) -> float:
@@ -588,8 +590,8 @@ class _MassPlan:
         is_below = (self.side < 0) & (left > 0)
         return float((left[is_below] / -self.side[is_below]).max(initial=0.0)) * (1 + 1e-9)
 
-    def at_least(self, cuts: Array, reserved: Enclosure) -> Array:
+    def at_least(self, cuts: Array, reserved_multipliers: Enclosure) -> Array:
         """Add the reserved multipliers to the cuts, as cuts at ratio one, where psi's tangent is zero."""
-        top = np.asarray(reserved.upper, dtype=np.float64)
+        top = np.asarray(reserved_multipliers.upper, dtype=np.float64)
         label = np.full(len(top), self.end.label)
         return np.concatenate([cuts, np.stack([self.pairs, label, np.ones(len(top)), top])], axis=1)

@@ -87,10 +87,14 @@ class MarginalPatterns(
         """Find the channel of the optimal pattern weights."""
         level = level_of(problem.epsilon)
         program = MarginalProgram(problem.utility, problem.utility.compared, level, min(problem.eta, 1.0))
-        weighed, sets, weights, rounds = program.solve_by_generation(problem.deadline)
+        weighted_sets, sets, weights, rounds = program.solve_by_generation(problem.deadline)
         matrix = pattern_matrix(problem, sets.T, add_erasure_weight(level, sets.T, weights))
         description = f"{len(sets)} staircase patterns in {rounds} rounds, priced by the marginals"
-        return Candidate(matrix, description, proof_by(MarginalDual, weighed.rows, weighed.pairs(), weighed.criteria))
+        return Candidate(
+            matrix,
+            description,
+            proof_by(MarginalDual, weighted_sets.rows, weighted_sets.pairs(), weighted_sets.criteria),
+        )
 
 
 class _Gaining(NamedTuple):
@@ -127,9 +131,9 @@ class MarginalProgram:
 
         Returns the multipliers of the best bound, the sets (n, k), their weights at a vertex, and the number of rounds.
         """
-        generated = generate(self, self, self.first(), MAX_PRICING_ROUNDS, gap=self.gap, deadline=deadline)
-        weights = self.weighed(generated.pool, SIMPLEX)[1].weights
-        return generated.multipliers or generated.solution.weighed, generated.pool, weights, generated.rounds
+        generation = generate(self, self, self.first(), MAX_PRICING_ROUNDS, gap=self.gap, deadline=deadline)
+        weights = self.weighed(generation.pool, SIMPLEX)[1].weights
+        return generation.multipliers or generation.solution.weighed, generation.pool, weights, generation.rounds
 
     @property
     def gap(self) -> float:
@@ -225,14 +229,14 @@ class MarginalProgram:
             order = np.lexsort((self.prices_of(solution, sets) - solution.criteria @ mu, -solution.weights))
             current_sets = current_sets[order[:MAX_TANGENT_SETS]]
         mean = np.mean(self.compared.laws, axis=0)
-        visited: list[Members] = []
+        visited_sets: list[Members] = []
         for _ in range(MAX_CLIMB_STEPS):
             columns = self.level + current_sets.T.astype(np.float64)
             tangents = np.tensordot(solution.criteria, gradients_of(self.utility, columns), axes=1)
             profits = tangents - solution.rows
             current_sets = _distinct_sets(network.route(profits)[1] if self.capped else profits > 0)
-            visited.append(current_sets)
-        candidates = _distinct_sets(np.concatenate(visited))
+            visited_sets.append(current_sets)
+        candidates = _distinct_sets(np.concatenate(visited_sets))
         candidates = candidates[candidates.any(axis=1) & ~candidates.all(axis=1)]
         values = solution.criteria @ columns_of(self.utility, self.level + candidates.T.astype(np.float64))
         return candidates, np.asarray(
@@ -244,7 +248,7 @@ class MarginalProgram:
 
         Returns the multipliers, the bound, and the sets that were seen to gain.
         """
-        marginals = LawShares.of(self.compared, FLOAT.of(solution.criteria), FLOAT.of(self.level))
+        marginals = LawShares.from_comparisons(self.compared, FLOAT.of(solution.criteria), FLOAT.of(self.level))
         rows, prices, eta = solution.rows, solution.prices, FLOAT.of(self.eta if self.capped else 0.0)
         if prices.any():
             # All multipliers are a little larger, so that the cost of a raise does not depend on eta.

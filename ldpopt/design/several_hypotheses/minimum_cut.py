@@ -82,10 +82,10 @@ class Network:
         """
         loads = np.clip(profits, -self._outward, self._outward)
         net_outflow, is_source_side = np.zeros(profits.shape), profits > 0
-        mixed = np.flatnonzero((loads.max(axis=1) > 0) & (loads.min(axis=1) < 0))
+        mixed_columns = np.flatnonzero((loads.max(axis=1) > 0) & (loads.min(axis=1) < 0))
         step = max(1, ARCS_PER_BATCH // len(self._arcs.tail))
-        for batch_start in range(0, len(mixed), step):
-            rows = mixed[batch_start : batch_start + step]
+        for batch_start in range(0, len(mixed_columns), step):
+            rows = mixed_columns[batch_start : batch_start + step]
             net_outflow[rows], is_source_side[rows] = self._route(profits[rows], loads[rows])
         return net_outflow, is_source_side
 

@@ -121,13 +121,15 @@ def raise_of_rows(net_utility: Enclosure, base: Enclosure, mean: Enclosure, leve
     float_raise = minimal_raise(net_utility.midpoint, base.midpoint, mean.midpoint, float(level.midpoint))
     proved_raise = np.full(len(float_raise), np.inf)
     for step in range(6):
-        unproved = np.flatnonzero(~(proved_raise < np.inf))
-        trial = float_raise[unproved] + (16.0**step - 1) * RAISE_MARGIN * np.maximum(float_raise[unproved], scale)
+        unproved_rows = np.flatnonzero(~(proved_raise < np.inf))
+        trial = float_raise[unproved_rows] + (16.0**step - 1) * RAISE_MARGIN * np.maximum(
+            float_raise[unproved_rows], scale
+        )
         delta = level.arithmetic.of(trial)
-        gain = base[unproved] - level * delta
-        gain = gain + (net_utility[unproved] - delta[:, None] * mean).positive().sum(axis=1)
+        gain = base[unproved_rows] - level * delta
+        gain = gain + (net_utility[unproved_rows] - delta[:, None] * mean).positive().sum(axis=1)
         is_proved = np.asarray(gain.upper) <= 0
-        proved_raise[unproved[is_proved]] = trial[is_proved]
+        proved_raise[unproved_rows[is_proved]] = trial[is_proved]
         if is_proved.all():
             break
     return proved_raise
@@ -175,8 +177,8 @@ class MarginalDual(Certificate):
 
     def work(self) -> Work:
         """Bound the work on simplices, with numbers per input and distribution, and on flows."""
-        compared = self.utility.compared
-        k, n = self.answers, 1 if compared is None else min(len(compared.laws), 5)
+        comparisons = self.utility.compared
+        k, n = self.answers, 1 if comparisons is None else min(len(comparisons.laws), 5)
         simplices = float(MAX_SIMPLICES.get(n, 0))
         flow_count = MAX_FLOWS if np.any(self.pairs) else 0.0
         flows = Work(flow_count * (2000.0 + 12 * float(k) ** 2), 60.0 * float(k) ** 2)
@@ -184,22 +186,22 @@ class MarginalDual(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Compute sum rows + eta sum pairs, raised by the largest shortfall over all simplices."""
-        compared = self.utility.compared
-        if compared is None:
+        comparisons = self.utility.compared
+        if comparisons is None:
             raise Unproved(f"{self.utility.name} is no utility of the marginals of a few finite laws")
         k = self.utility.size
         rows = real_array(self.rows, (k,), "rows")
         pairs = pair_prices(self.pairs, k, "pairs")
-        weights = weights_array(self.weights, (compared.criteria,), "weights", "the criteria")
+        weights = weights_array(self.weights, (comparisons.criteria,), "weights", "the criteria")
         cases = []
         for ground in (FLOAT, arithmetic):
-            caps = Caps.of(self.constraints, ground)
+            caps = Caps.from_constraints(self.constraints, ground)
             shares = ground.of(weights) * ground.of(1 / exact_sum(weights))
-            cases.append((caps.eta, LawShares.of(compared, shares, caps.level)))
+            cases.append((caps.eta, LawShares.from_comparisons(comparisons, shares, caps.level)))
         (eta, floats), (exact_eta, marginals) = cases
         total = arithmetic.of(exact_sum(rows)) + exact_eta * arithmetic.of(pairs).sum()
         search_result = Search(floats, rows, Network(pairs), eta).run(
-            BOUND_RTOL[len(compared.laws)] * abs(float(total.midpoint))
+            BOUND_RTOL[len(comparisons.laws)] * abs(float(total.midpoint))
         )
         return total + search_result.cost_of_raising(marginals, rows, exact_eta)
 
@@ -459,19 +461,24 @@ class LawShares:
     laws: Enclosure
 
     @classmethod
-    def of(cls, compared: MarginalComparisons, criteria: Enclosure, level: Enclosure) -> LawShares:
+    def from_comparisons(cls, comparisons: MarginalComparisons, criteria: Enclosure, level: Enclosure) -> LawShares:
         """Build the marginals of a utility.
 
         criteria : weights of the criteria that sum to one.
         """
         arithmetic = level.arithmetic
-        n = len(compared.laws)
+        n = len(comparisons.laws)
         require(2 <= n <= MAX_LAWS, f"{n} laws are too many to cut their masses into simplices (at most {MAX_LAWS})")
-        pairs = [LawPair.of(other, compared.laws[0], arithmetic) for other in compared.laws[1:]]
+        pairs = [LawPair.from_floats(other, comparisons.laws[0], arithmetic) for other in comparisons.laws[1:]]
         laws = arithmetic.stack([pairs[0].p1, *(pair.p0 for pair in pairs)])
-        shares = arithmetic.stack([criteria[term.criterion] * term.weight for term in compared.terms])
+        shares = arithmetic.stack([criteria[term.criterion] * term.weight for term in comparisons.terms])
         return cls(
-            compared, shares, laws.sum(axis=0) / n, arithmetic.stack([pair.difference for pair in pairs]), level, laws
+            comparisons,
+            shares,
+            laws.sum(axis=0) / n,
+            arithmetic.stack([pair.difference for pair in pairs]),
+            level,
+            laws,
         )
 
     @property

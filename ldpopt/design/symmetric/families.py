@@ -129,7 +129,11 @@ def best_turning(sizes: Index, max_sets: int) -> Turning | None:
     It is None if all ways need more.
     """
     numbers = range(len(sizes))
-    ways = (Turning(sizes, turned) for n in range(len(sizes) + 1) for turned in itertools.combinations(numbers, n))
+    ways = (
+        Turning(sizes, turned_groups)
+        for n in range(len(sizes) + 1)
+        for turned_groups in itertools.combinations(numbers, n)
+    )
     feasible = [way for way in ways if way.constraints <= MAX_CLASSES and way.order * way.constraints <= max_sets]
     return min(feasible, key=lambda way: way.order * way.constraints, default=None)
 
@@ -156,8 +160,8 @@ def weigh_spread_sets(
     if not common_share > 0:
         raise SolverError("orbits of sets: no sets with weights that keep the cap were found")
     is_used = set_weights > 0
-    rotated = sets[is_used][:, turning.places].reshape(-1, sets.shape[1])
-    return _merge_equal_sets(rotated, np.repeat(set_weights[is_used] / turning.order, turning.order))
+    rotated_sets = sets[is_used][:, turning.places].reshape(-1, sets.shape[1])
+    return _merge_equal_sets(rotated_sets, np.repeat(set_weights[is_used] / turning.order, turning.order))
 
 
 def _merge_equal_sets(sets: Members, weights: Array) -> tuple[Members, Array]:
@@ -202,11 +206,13 @@ def _weigh_sets(
     joint = turning.together(sets, left, right)
     # An answer of the group i is in sets of the weight rows_i, the same for all i: the rest is without the other one.
     limit = np.hstack([-joint, rows[group[left]][:, None]])
-    unturned = np.array([i for i in range(len(group)) if group[i] not in turning.turned], dtype=np.intp)
+    unturned_groups = np.array([i for i in range(len(group)) if group[i] not in turning.turned], dtype=np.intp)
     equalities = [
         np.hstack([1.0 * (orbit_numbers[None, :] == np.arange(len(weights))[:, None]), -(weights / size)[:, None]])
     ]
-    equalities.append(np.hstack([sets[:, unturned].T.astype(np.float64), -rows[group[unturned]][:, None]]))
+    equalities.append(
+        np.hstack([sets[:, unturned_groups].T.astype(np.float64), -rows[group[unturned_groups]][:, None]])
+    )
     objective, matrix = np.append(np.zeros(m), -1.0), np.vstack(equalities)
     solution = linprog(
         objective, limit, np.full(len(left), cap / size), matrix, np.zeros(len(matrix)),

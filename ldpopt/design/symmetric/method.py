@@ -114,7 +114,7 @@ class SymmetricSets(Method, reference="[KOV14; YB]", needs=(needs_uniform_prior,
             return f"it takes {MAX_INPUTS_ALL_STARTED + 1} answers or more that occur, and here are {n}"
         if problem.eta <= 0:
             return "a channel of eta 0 says nothing"
-        task = _Task.of(problem)
+        task = _Task.from_problem(problem)
         if not task.chosen:
             bound = SymmetricEnvelope(utility, problem.constraints, None, task.slope).bound
             return Limit(
@@ -124,7 +124,7 @@ class SymmetricSets(Method, reference="[KOV14; YB]", needs=(needs_uniform_prior,
 
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the channel of the best families of sets, and the slope of the envelope."""
-        task = _Task.of(problem)
+        task = _Task.from_problem(problem)
         matrix = task.matrix()
         sizes = " and ".join(f"{family.size} of {family.points}" for family, _ in task.chosen)
         proof = proof_by(SymmetricEnvelope, task.slope)
@@ -145,7 +145,7 @@ class _Task:
     cap: float | None
 
     @classmethod
-    def of(cls, problem: Problem) -> _Task:
+    def from_problem(cls, problem: Problem) -> _Task:
         return cls(problem, even_inputs(problem.utility), level_of(problem.epsilon), problem.cap)
 
     @cached_property
@@ -223,7 +223,7 @@ class _Task:
         prior, epsilon = np.asarray(self.problem.utility.prior), self.problem.epsilon
         support = np.flatnonzero(prior > 0)
         ratio = math.exp(epsilon * log_scale(epsilon))
-        parts, remaining = [], 1.0
+        parts, remaining_share = [], 1.0
         for family, share in self.chosen:
             share = share * (1 - CAP_MARGIN) if self.cap is not None else share
             sets, weights = family.sets()
@@ -233,9 +233,9 @@ class _Task:
             # Columns share 1 + (E - 1) 1_A over their mean on all points, without overflow for large epsilon.
             mean = 1 / ratio + (1 - 1 / ratio) * family.size / family.points
             parts.append(np.where(members, 1.0, 1 / ratio) * (share * weights / mean))
-            remaining -= share
-        if self.cap is not None and remaining > 0:
-            parts.append(np.full((len(prior), 1), remaining))
+            remaining_share -= share
+        if self.cap is not None and remaining_share > 0:
+            parts.append(np.full((len(prior), 1), remaining_share))
         return stochastic(np.hstack(parts))
 
 

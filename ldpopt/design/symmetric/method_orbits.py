@@ -50,7 +50,7 @@ class OrbitProgram(
         The method needs few groups of equal probability, with a number of orbits that can be enumerated.
         """
         prior = np.asarray(problem.utility.prior)
-        groups = Groups.of(prior)
+        groups = Groups.from_prior(prior)
         if len(groups.values) > MAX_GROUPS:
             return f"it takes up to {MAX_GROUPS} different probabilities of answers, and here are {len(groups.values)}"
         if groups.count > MAX_ORBITS:
@@ -70,7 +70,7 @@ class OrbitProgram(
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the channel of few sets of the best orbits, and the multipliers of the orbits."""
         prior = np.asarray(problem.utility.prior)
-        groups, level = Groups.of(prior), level_of(problem.epsilon)
+        groups, level = Groups.from_prior(prior), level_of(problem.epsilon)
         orbits, best = orbit_program(groups, level, problem.cap, problem.deadline)
         is_used = best.weights > 0
         orbits, weights = orbits[:, is_used], best.weights[is_used]

@@ -70,5 +70,5 @@ def orbit_program(
 
     rise = member_counts / sizes[:, None]
     program = ColumnProgram(np.full(count, level), rise, caps, excess, np.zeros(1), midpoints, upper_bounds)
-    used, best = program.solve(deadline)
-    return member_counts[:, used].astype(np.intp), best
+    used_orbits, best = program.solve(deadline)
+    return member_counts[:, used_orbits].astype(np.intp), best

@@ -91,7 +91,7 @@ class SymmetricEnvelope(Certificate):
         if inputs == 0:
             raise Unproved("the prior is not even, or the utility does not treat all answers alike")
         require(inputs > 1, "only one answer occurs")
-        slope, caps = nonnegative(self.slope, "the slope"), Caps.of(self.constraints, arithmetic)
+        slope, caps = nonnegative(self.slope, "the slope"), Caps.from_constraints(self.constraints, arithmetic)
         spread, values = points(utility, inputs, caps.level)
         bound = (values - spread * slope).max().positive() + caps.eta * slope
         if isinstance(utility, MutualInformation):

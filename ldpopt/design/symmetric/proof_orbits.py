@@ -74,11 +74,11 @@ class Groups:
         return cls(values, np.where(prior > 0, groups, -1))
 
     @classmethod
-    def of(cls, prior: Array) -> Groups:
+    def from_prior(cls, prior: Array) -> Groups:
         """Group the answers with equal masses, up to `MASS_RTOL`."""
-        rising = np.unique(prior[prior > 0])
-        last = np.append(np.diff(rising) > MASS_RTOL * rising[1:], True)
-        return cls.rounded(prior, rising[last])
+        sorted_masses = np.unique(prior[prior > 0])
+        last = np.append(np.diff(sorted_masses) > MASS_RTOL * sorted_masses[1:], True)
+        return cls.rounded(prior, sorted_masses[last])
 
     @property
     def sizes(self) -> Index:
@@ -146,20 +146,22 @@ class OrbitDual(Certificate):
         rows = real_array(self.rows, (c,), "rows")
         pairs = nonnegative_array(self.pairs, (c, c), "pairs").copy()
         np.fill_diagonal(pairs, np.where(groups.sizes > 1, np.diag(pairs), 0.0))
-        caps = Caps.of(self.constraints, arithmetic)
-        priced = _PricedOrbits(groups, rows, pairs, caps.level)
+        caps = Caps.from_constraints(self.constraints, arithmetic)
+        priced_orbits = _PricedOrbits(groups, rows, pairs, caps.level)
         numbers: Index = np.arange(groups.count, dtype=np.intp)
         if arithmetic.exact:
             # Floats decide most orbits; only the others are examined again in exact arithmetic.
-            numbers = _PricedOrbits(groups, rows, pairs, Caps.of(self.constraints, FLOAT).level).unsettled(numbers)
+            numbers = _PricedOrbits(
+                groups, rows, pairs, Caps.from_constraints(self.constraints, FLOAT).level
+            ).unsettled(numbers)
             require(
                 len(numbers) <= COLUMNS_PER_BLOCK, f"floats do not settle {len(numbers)} orbits, which are too many"
             )
         kappa = 1.0
-        for worth, prices in priced.sides(numbers):
-            kappa = max(kappa, dual_factor(worth, prices))
+        for orbit_values, prices in priced_orbits.sides(numbers):
+            kappa = max(kappa, dual_factor(orbit_values, prices))
             require(kappa < math.inf, "an orbit that may pay nothing may be worth something")
-        rounding = arithmetic.of(priced.total / exact_sum(prior))
+        rounding = arithmetic.of(priced_orbits.total / exact_sum(prior))
         total_price = arithmetic.of(exact_sum(rows)) + arithmetic.of(pairs).sum() * caps.eta
         return total_price * rounding * kappa
 

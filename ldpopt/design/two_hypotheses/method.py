@@ -52,7 +52,7 @@ def inputs_envelope_dual(problem: Problem, channel: Channel, price: float) -> En
     return EnvelopeDual(problem.original_utility, problem.constraints, channel, level, potentials, None)
 
 
-def envelope_duals(problem: Problem, candidate: Candidate, arranged: Arranged) -> Iterator[Certificate | str]:
+def envelope_duals(problem: Problem, candidate: Candidate, arrangement: Arranged) -> Iterator[Certificate | str]:
     """Generate proofs for a channel of any method.
 
     They are for the inputs themselves if these are few, else for points that dominate. The reason is generated instead
@@ -61,7 +61,7 @@ def envelope_duals(problem: Problem, candidate: Candidate, arranged: Arranged) -
     pair, f = problem.reduction.pair, problem.utility.f
     if problem.cells is None and can_prove_inputs(problem, MAX_PARTITION_INPUTS):
         blocks = Blocks(f, pair, problem.epsilon)
-        yield inputs_envelope_dual(problem, arranged.channel, blocks.coin(problem.cap).price)
+        yield inputs_envelope_dual(problem, arrangement.channel, blocks.coin(problem.cap).price)
         return
     try:
         first, second = problem.utility.pair if problem.cells is None else problem.cells.endpoints()
@@ -78,9 +78,9 @@ def envelope_duals(problem: Problem, candidate: Candidate, arranged: Arranged) -
         blocks = Blocks(f, reduce_pair(p0, p1).pair, problem.epsilon)
         level, potentials = _level_and_potentials(f, p0, p1, problem.epsilon, blocks.coin(problem.cap).price)
         points = np.column_stack([p0, p1])
-        fields = (problem.original_utility, problem.constraints, arranged.channel)
+        fields = (problem.original_utility, problem.constraints, arrangement.channel)
         finest_edges = problem.cells.edges if problem.cells is not None else None
-        yield EnvelopeDual(*fields, level, potentials, points, finest_edges, edges=arranged.edges)
+        yield EnvelopeDual(*fields, level, potentials, points, finest_edges, edges=arrangement.edges)
 
 
 def _level_and_potentials(f: FDivergence, p0: Array, p1: Array, epsilon: float, price: float) -> tuple[float, Array]:

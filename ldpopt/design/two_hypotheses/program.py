@@ -138,7 +138,7 @@ class Blocks:
     @cached_property
     def _running(self) -> list[RunningSums]:
         """The same to more digits."""
-        return [RunningSums.of(part) for part in self._parts]
+        return [RunningSums.from_values(part) for part in self._parts]
 
     def _worth(self, d: Array, p1: Array, p0: Array) -> Array:
         """Compute mu(t + p0, t + p1) for d = p0 - p1."""
@@ -280,16 +280,16 @@ class Blocks:
     def improve(self, cut: Cut) -> Cut:
         """Move one boundary at a time to its best position until none moves; a sweep is O(k)."""
         cuts = list(cut.cuts)
-        moved = True
-        while moved:
-            moved = False
+        has_moved = True
+        while has_moved:
+            has_moved = False
             for i in range(1, len(cuts) - 1):
                 left, right = cuts[i - 1], cuts[i + 1]
                 middle = np.arange(left + 1, right)
                 value = self.value(np.full_like(middle, left), middle) + self.value(middle, np.full_like(middle, right))
                 best = int(middle[value.argmax()])
                 if best != cuts[i] and value.max() > value[cuts[i] - left - 1] * (1 + 1e-14):
-                    cuts[i], moved = best, True
+                    cuts[i], has_moved = best, True
         return self.cut(cuts)
 
     def coin(self, eta: float | None, deadline: Deadline = UNLIMITED) -> Coin:

@@ -103,13 +103,13 @@ class EnvelopeDual(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Compute kappa (A + eta (U - A)_+) with U = u_n - u_0."""
-        caps = Caps.of(self.constraints, arithmetic)
+        caps = Caps.from_constraints(self.constraints, arithmetic)
         p0, p1 = self._masses()
         order = likelihood_ratio_order(p0, p1)
         require(not len(order) > MAX_POINTS, f"{len(order)} points are more than {MAX_POINTS}")
         level = arithmetic.of(nonnegative(self.level, "the level"))
         potentials = arithmetic.of(real_array(self.potentials, (len(order) + 1,), "potentials"))
-        laws = LawPair.of(p0, p1, arithmetic).take(order)
+        laws = LawPair.from_floats(p0, p1, arithmetic).take(order)
         price = caps.level * level
         masses = (p0[order], p1[order], np.asarray(laws.difference.lower), np.asarray(laws.difference.upper))
         levels = (float(caps.level.lower), float(price.lower))
@@ -172,7 +172,7 @@ class RunningSums:
     error: float
 
     @classmethod
-    def of(cls, values: Array, subtrahend: Array | None = None) -> RunningSums:
+    def from_values(cls, values: Array, subtrahend: Array | None = None) -> RunningSums:
         """Compute the sums of `values`, or of exact differences `values` - `subtrahend`."""
         operands = [values] if subtrahend is None else [values, subtrahend]
         smallest = min(float(np.abs(part[part != 0]).min(initial=1.0)) for part in operands)
@@ -258,19 +258,19 @@ class SortedBlocks:
 
         It is None if there are more than `max_blocks`.
         """
-        undecided, count = [], 0
-        evaluated = self._band()
+        undecided_blocks, count = [], 0
+        evaluated_blocks = self._band()
         if len(self) > MAX_BAND_INPUTS:
             a, b, _ = self._squares(1.0, False)
-            evaluated = chain(
-                evaluated, ((i, j, *self.value_and_price_bounds(i, j)) for i, j in self._blocks_in_squares(a, b))
+            evaluated_blocks = chain(
+                evaluated_blocks, ((i, j, *self.value_and_price_bounds(i, j)) for i, j in self._blocks_in_squares(a, b))
             )
-        for i, j, values, payments in evaluated:
-            undecided.append(np.stack([i, j])[:, ~((values <= payments) & (payments >= 0))])
-            count += undecided[-1].shape[1]
+        for i, j, values, payments in evaluated_blocks:
+            undecided_blocks.append(np.stack([i, j])[:, ~((values <= payments) & (payments >= 0))])
+            count += undecided_blocks[-1].shape[1]
             if count > max_blocks:
                 return None
-        starts, stops = np.concatenate(undecided, axis=1)
+        starts, stops = np.concatenate(undecided_blocks, axis=1)
         return starts, stops
 
     def _band(self) -> Iterator[tuple[Index, Index, Array, Array]]:
@@ -300,7 +300,11 @@ class SortedBlocks:
     @cached_property
     def _sums(self) -> tuple[RunningSums, RunningSums, RunningSums]:
         """The running sums of p0, of p1, and of their difference."""
-        return RunningSums.of(self.p0), RunningSums.of(self.p1), RunningSums.of(self.p0, self.p1)
+        return (
+            RunningSums.from_values(self.p0),
+            RunningSums.from_values(self.p1),
+            RunningSums.from_values(self.p0, self.p1),
+        )
 
     @cached_property
     def _scales(self) -> tuple[float, float, float]:
@@ -365,7 +369,7 @@ class SortedBlocks:
                 kappa = max(kappa, dual_factor_of_floats(*self.value_and_price_bounds(*middles)) * (1 + FACTOR_MARGIN))
                 require(kappa < math.inf, "a block is worth more than its potentials pay, whatever the factor")
             is_open = np.zeros(len(a), dtype=bool)
-            squares, squares_per_batch = Squares.of(self, size), max(1, NUMBERS_PER_BATCH // size)
+            squares, squares_per_batch = Squares.from_blocks(self, size), max(1, NUMBERS_PER_BATCH // size)
             for low in range(0, len(a), squares_per_batch):
                 is_open[low : low + squares_per_batch] = ~squares.surely_paid(
                     a[low : low + squares_per_batch], b[low : low + squares_per_batch], kappa
@@ -396,7 +400,7 @@ class Squares:
     error: tuple[Array, Array]
 
     @classmethod
-    def of(cls, blocks: SortedBlocks, size: int) -> Squares:
+    def from_blocks(cls, blocks: SortedBlocks, size: int) -> Squares:
         """Build all squares of one size."""
         n = len(blocks)
         first = np.arange(0, n + 1, size)

@@ -99,11 +99,11 @@ def least_pair(
     """
     import cvxpy as cp
 
-    stacked, size = np.hstack(channels), sets[0].size
+    stacked_channels, size = np.hstack(channels), sets[0].size
     owner = np.repeat(np.arange(len(channels)), [q.shape[1] for q in channels])
-    tangent_ratios = [*known_ratios, *[INITIAL_RATIOS] * (stacked.shape[1] - len(known_ratios))]
+    tangent_ratios = [*known_ratios, *[INITIAL_RATIOS] * (stacked_channels.shape[1] - len(known_ratios))]
     channel_of_output = np.equal.outer(np.arange(len(channels)), owner).astype(float)
-    centers = [s.centre @ stacked for s in sets]
+    centers = [s.centre @ stacked_channels for s in sets]
     # The program is in units of its expected value, so that the solver's tolerances are small in comparison.
     scale = float((channel_of_output @ f.excess(*centers)).max())
     scale = scale if scale > 1e-9 else 1.0
@@ -111,12 +111,13 @@ def least_pair(
     gap, stale = np.inf, 0
     for _ in range(MAX_ROUNDS):
         p0, p1 = cp.Variable(size, nonneg=True), cp.Variable(size, nonneg=True)
-        output_values, worst_value = cp.Variable(stacked.shape[1]), cp.Variable()
-        row = np.repeat(np.arange(stacked.shape[1]), [len(r) for r in tangent_ratios])
+        output_values, worst_value = cp.Variable(stacked_channels.shape[1]), cp.Variable()
+        row = np.repeat(np.arange(stacked_channels.shape[1]), [len(r) for r in tangent_ratios])
         ratios = np.concatenate(tangent_ratios)
         slope, level = (values / scale for values in tangents_of_ratios(f, ratios))
         tangent_constraints = (
-            output_values[row] >= (slope[:, None] * stacked.T[row]) @ p0 + (level[:, None] * stacked.T[row]) @ p1
+            output_values[row]
+            >= (slope[:, None] * stacked_channels.T[row]) @ p0 + (level[:, None] * stacked_channels.T[row]) @ p1
         )
         channel_constraints = channel_of_output @ output_values <= worst_value * np.ones(len(channels))
         first, second = sets
@@ -133,7 +134,7 @@ def least_pair(
                 raise
             break
         a, b = (s.member(np.maximum(p.value, 0.0)) for s, p in zip(sets, (p0, p1), strict=True))
-        m0, m1 = a @ stacked, b @ stacked
+        m0, m1 = a @ stacked_channels, b @ stacked_channels
         value, largest_divergence = (
             float(worst_value.value) * scale,
             float((channel_of_output @ f.excess(m0, m1)).max()),
@@ -153,7 +154,7 @@ def least_pair(
     assert last_solution is not None
     row, ratios, duals = last_solution
     distinct_ratios, ratio_index = np.unique(ratios, return_inverse=True)
-    weights = np.zeros((stacked.shape[1], len(distinct_ratios)))
+    weights = np.zeros((stacked_channels.shape[1], len(distinct_ratios)))
     np.add.at(weights, (row, ratio_index), duals)
     weights[weights.sum(axis=1) <= 0, int(np.argmin(np.abs(np.log(distinct_ratios))))] = 1.0
     # Tangents without weight are dropped, except the first ones.

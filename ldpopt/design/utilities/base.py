@@ -128,10 +128,10 @@ class Utility(Kind, ByValue, ABC):
 
     def check(self, channel: ChannelLike) -> Channel:
         """Return the channel; raise `InvalidInput` if its number of inputs is not the number of answers."""
-        checked = as_channel(channel)
-        if checked.shape[0] != self.size:
-            raise invalid("channel", f"{self.size} inputs", checked.shape[0])
-        return checked
+        checked_channel = as_channel(channel)
+        if checked_channel.shape[0] != self.size:
+            raise invalid("channel", f"{self.size} inputs", checked_channel.shape[0])
+        return checked_channel
 
 
 class _ProbingMeta(ABCMeta):

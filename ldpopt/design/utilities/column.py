@@ -67,12 +67,12 @@ class MutualInformation(ColumnUtility):
         """Compute mu(s) = sum_x P_x s_x log(s_x / P.s)."""
         mixture = self._mixture(matrix)
         # If only answers that never occur lead to an output, its probability is 0, and so is its contribution.
-        used = (matrix > 0) & (self.prior > 0)[:, None]
+        has_mass = (matrix > 0) & (self.prior > 0)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             relative_difference = (matrix - mixture) / mixture
             # Far below the mixture, the difference from it has lost the entry.
             logs = np.where(relative_difference > -0.9, np.log1p(relative_difference), np.log(matrix) - np.log(mixture))
-            terms = np.where(used, matrix * logs, 0.0)
+            terms = np.where(has_mass, matrix * logs, 0.0)
         return np.atleast_2d(self.prior @ terms)
 
     def gradients(self, matrix: Array) -> Array:
@@ -83,21 +83,21 @@ class MutualInformation(ColumnUtility):
 
     def enclosed_columns(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """Enclose sum_x P_x times the excess of s_x log(s_x / m) above its tangent at the mean m = P.s."""
-        used = self.prior > 0
-        prior, rise = law(self.prior, base.arithmetic)[used], rise[used]
+        has_mass = self.prior > 0
+        prior, rise = law(self.prior, base.arithmetic)[has_mass], rise[has_mass]
         mean = prior @ rise
         return (prior @ enclosed_excess(KL, rise - mean[None, :], (base + mean)[None, :]))[None, :]
 
     @property
     def value_without_privacy(self) -> float:
         """The entropy of the prior."""
-        used = self.prior[self.prior > 0]
-        return float(-(used * np.log(used)).sum())
+        positive_prior = self.prior[self.prior > 0]
+        return float(-(positive_prior * np.log(positive_prior)).sum())
 
     def enclosed_value_without_privacy(self, arithmetic: Arithmetic) -> Enclosure:
         """Enclose the entropy of the prior."""
-        used = law(self.prior, arithmetic)[self.prior > 0]
-        return -(used * used.log()).sum()
+        positive_prior = law(self.prior, arithmetic)[self.prior > 0]
+        return -(positive_prior * positive_prior.log()).sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +125,11 @@ class WorstOf(ColumnUtility):
         if not len(self.others):
             raise invalid("others", "at least one alternative", "none")
         others = vectors(self.others)
-        named = [("p0", self.p0), *((f"alternative {index}", p) for index, p in enumerate(others))]
-        (p0, *alternatives), inputs = aligned(named, self.inputs)
+        distributions_by_name = [("p0", self.p0), *((f"alternative {index}", p) for index, p in enumerate(others))]
+        (p0, *alternatives), inputs = aligned(distributions_by_name, self.inputs)
         parts = tuple(Divergence(self.f, p0, p, inputs) for p in alternatives)
-        stacked = np.stack([part.p1 for part in parts])
-        vars(self).update(each=parts, p0=parts[0].p0, others=stacked, inputs=parts[0].inputs)
+        alternatives_matrix = np.stack([part.p1 for part in parts])
+        vars(self).update(each=parts, p0=parts[0].p0, others=alternatives_matrix, inputs=parts[0].inputs)
 
     each: tuple[Divergence, ...] = field(init=False, default=())
 
@@ -146,7 +146,7 @@ class WorstOf(ColumnUtility):
     @property
     def compared(self) -> MarginalComparisons:
         """One comparison per criterion."""
-        return MarginalComparisons.of((j, 1.0, part.f, part.p0, part.p1) for j, part in enumerate(self.each))
+        return MarginalComparisons.from_terms((j, 1.0, part.f, part.p0, part.p1) for j, part in enumerate(self.each))
 
     def columns(self, matrix: Array) -> Array:
         """Compute the values, (alternatives, n), one row per alternative."""
@@ -200,10 +200,10 @@ class WeightedSum(ColumnUtility):
             raise invalid("utilities", "as many inputs in each", sorted(sizes))
         if len({len(columns_of(part, np.ones((part.size, 1)))) for part in self.utilities}) != 1:
             raise invalid("utilities", "one criterion each", "utilities that are the worst of several")
-        named = [part.inputs for part in self.utilities if part.inputs is not None]
-        if any(labels != named[0] for labels in named):
+        stated_inputs = [part.inputs for part in self.utilities if part.inputs is not None]
+        if any(labels != stated_inputs[0] for labels in stated_inputs):
             raise invalid("utilities", "the same inputs in the same order in each", Phrase("different ones"))
-        labels = named[0] if named else None
+        labels = stated_inputs[0] if stated_inputs else None
         contracts = all(part.contracts for part in self.utilities)
         vars(self).update(weights=weights, utilities=tuple(self.utilities), inputs=labels, contracts=contracts)
 
@@ -225,7 +225,7 @@ class WeightedSum(ColumnUtility):
         parts = [(weight, part.compared) for weight, part in self._weighted]
         if any(compared is None for weight, compared in parts if weight > 0):
             return None
-        return MarginalComparisons.of(
+        return MarginalComparisons.from_terms(
             (0, weight * term.weight, term.f, compared.laws[term.first], compared.laws[term.second])
             for weight, compared in parts
             if compared is not None

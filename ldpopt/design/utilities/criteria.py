@@ -68,8 +68,10 @@ class AOptimal(LinearCriterion):
             w = np.diag(w)
         if w.ndim != 2 or w.shape[0] != w.shape[1]:
             raise invalid("weights", "one number a category, or a square matrix", Phrase(f"shape {w.shape}"))
-        if np.abs(w - w.T).max() > 1e-12 * np.abs(w).max() or not w.any():
-            raise invalid("weights", "a symmetric matrix, not zero", Phrase("another"))
+        if not w.any():
+            raise invalid("weights", "a matrix that is not zero", Phrase("zeros only"))
+        if np.abs(w - w.T).max() > 1e-12 * np.abs(w).max():
+            raise invalid("weights", "a symmetric matrix", Phrase("an asymmetric one"))
         diagonal = np.diag(w)
         if np.array_equal(w, np.diag(diagonal)) and diagonal.min() >= 0:
             vars(self).update(weights=w, single=diagonal, root=np.diag(np.sqrt(diagonal))[:, diagonal > 0])

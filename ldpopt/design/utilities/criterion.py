@@ -172,14 +172,14 @@ def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> E
 
     Rows and prior are the distributions proportional to their floats.
     """
-    used = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
-    rows, base = channel.matrix[:, used], channel.matrix[:, used].min(axis=0)
+    used_outputs = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
+    rows, base = channel.matrix[:, used_outputs], channel.matrix[:, used_outputs].min(axis=0)
     # A row represents the distribution q / T. Small differences of rows keep their digits in q - q (T - 1)/T.
     sums_above_one = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
     rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * sums_above_one[:, None]
     mass = law(prior, arithmetic) @ rise + base
-    scaled: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
-    return scaled
+    scaled_scores: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
+    return scaled_scores
 
 
 def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
@@ -190,22 +190,22 @@ def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
     size = np.linalg.norm(np.asarray(scores.midpoint), axis=1, keepdims=True)
     if not (np.isfinite(size).all() and (size > 0).all()):
         return None
-    scaled, aim = scores / size, target / size
-    b, t = np.asarray(scaled.midpoint), np.asarray(aim.midpoint)
+    scaled_scores, aim = scores / size, target / size
+    b, t = np.asarray(scaled_scores.midpoint), np.asarray(aim.midpoint)
     if not np.isfinite(b).all():
         return None
     inverse = np.linalg.pinv(b, rcond=1e-14)
     h = inverse @ t
-    h = h + inverse @ np.asarray((aim - scaled @ h).midpoint)
-    residual_norm = (scaled @ inverse - np.eye(len(b))).square().sum().sqrt()
+    h = h + inverse @ np.asarray((aim - scaled_scores @ h).midpoint)
+    residual_norm = (scaled_scores @ inverse - np.eye(len(b))).square().sum().sqrt()
     if not residual_norm.upper < 0.5:
         return None
     arithmetic = scores.arithmetic
-    shortfall = (aim - scaled @ h).square().sum(axis=0).sqrt()
+    shortfall = (aim - scaled_scores @ h).square().sum(axis=0).sqrt()
     correction = shortfall * arithmetic.of(inverse).square().sum().sqrt() / (1 - residual_norm)
     upper = (arithmetic.of(h).square().sum(axis=0).sqrt() + correction).square()
     mu = inverse.T @ h
-    lower = (aim * mu).sum(axis=0).square() / (scaled.T @ mu).square().sum(axis=0)
+    lower = (aim * mu).sum(axis=0).square() / (scaled_scores.T @ mu).square().sum(axis=0)
     return arithmetic.between(lower.ends[0], upper.ends[1])
 
 
@@ -219,8 +219,8 @@ def log_det_information(scores: Enclosure) -> Enclosure | None:
     if not (np.abs(np.diag(triangle)) > 0).all():
         return None
     inverse = np.triu(np.linalg.solve(triangle, np.eye(n)))
-    orthogonalized = scores.T @ inverse
-    log = _log_det_near_identity(orthogonalized.T @ orthogonalized)
+    orthogonal_scores = scores.T @ inverse
+    log = _log_det_near_identity(orthogonal_scores.T @ orthogonal_scores)
     # det(Y^T X Y) = det X det Y^2 for the triangular Y.
     return None if log is None else log - scores.arithmetic.of(np.abs(np.diag(inverse))).log().sum() * 2
 
@@ -257,10 +257,13 @@ def _log_det_near_identity(square: Enclosure) -> Enclosure | None:
     return deviation[np.arange(n), np.arange(n)].sum() + deviation.arithmetic.between(-slack, slack)
 
 
-def information_in(weights: Weights, reduced: Array) -> Array:
-    """Return sum_y w_y (T^T u_y)(T^T u_y)^T as a vector (`cones.triangle`), (m, n), for `reduced` (n, k-1) T^T u_y."""
-    i, j, factor = triangle(reduced.shape[1])
-    return np.asarray((reduced[:, i] * reduced[:, j] * factor * weights.ratios[:, None]).T)
+def information_in(weights: Weights, reduced_scores: Array) -> Array:
+    """Return sum_y w_y (T^T u_y)(T^T u_y)^T as a vector (`cones.triangle`), (m, n).
+
+    reduced_scores : (n, k-1), the T^T u_y.
+    """
+    i, j, factor = triangle(reduced_scores.shape[1])
+    return np.asarray((reduced_scores[:, i] * reduced_scores[:, j] * factor * weights.ratios[:, None]).T)
 
 
 def matrix_bound(weights: Weights, columns: Array, target: Array) -> tuple[Indices, int]:

@@ -69,10 +69,10 @@ class Divergence(ColumnUtility, f=f_divergence):
 
     Parameters
     ----------
-    f : an `FDivergence`, or its name, such as "kl" or "hockey-stick:1.5" (`divergences.parse_divergence`).
-    p0, p1 : distributions of shape (k,), k >= 2 (pandas Series are aligned by their labels); or two frozen
+    f : An `FDivergence`, or its name, such as "kl" or "hockey-stick:1.5" (`divergences.parse_divergence`).
+    p0, p1 : Distributions of shape (k,), k >= 2 (pandas Series are aligned by their labels); or two frozen
         `scipy.stats` distributions.
-    inputs : labels of the k answers, which designed channels carry; those of a Series by default.
+    inputs : Labels of the k answers, which designed channels carry; those of a Series by default.
 
     Raises `InvalidInput` for malformed distributions, for equal hypotheses, and for hypotheses with disjoint supports
     (any answer identifies its hypothesis, and `mechanisms.binary` is optimal).
@@ -132,7 +132,7 @@ class Divergence(ColumnUtility, f=f_divergence):
     @property
     def compared(self) -> MarginalComparisons | None:
         """The one comparison; None for continuous hypotheses."""
-        return None if self.continuous else MarginalComparisons.of([(0, 1.0, self.f, self.p0, self.p1)])
+        return None if self.continuous else MarginalComparisons.from_terms([(0, 1.0, self.f, self.p0, self.p1)])
 
     def value(self, channel: ChannelLike) -> float:
         """Compute D_f of the two marginals, in nats if f has a logarithm."""
@@ -157,11 +157,11 @@ class Divergence(ColumnUtility, f=f_divergence):
 
     def laws(self, arithmetic: Arithmetic) -> LawPair:
         """Enclose the hypotheses."""
-        return LawPair.of(self.p0, self.p1, arithmetic) if arithmetic.exact else self._float_laws
+        return LawPair.from_floats(self.p0, self.p1, arithmetic) if arithmetic.exact else self._float_laws
 
     @cached_property
     def _float_laws(self) -> LawPair:
-        return LawPair.of(self.p0, self.p1, FLOAT)
+        return LawPair.from_floats(self.p0, self.p1, FLOAT)
 
     @property
     def name(self) -> str:
@@ -197,7 +197,9 @@ def enclosed_divergences(parts: Sequence[Divergence], base: Enclosure, rise: Enc
     """Enclose the values of divergences of one f at the columns base + rise, (some parts, n), in blocks."""
     step = max(1, VALUES_PER_BLOCK // max(base.shape[0], 1))
     for block in (parts[start : start + step] for start in range(0, len(parts), step)):
-        laws = LawPair.of(np.stack([part.p0 for part in block]), np.stack([part.p1 for part in block]), base.arithmetic)
+        laws = LawPair.from_floats(
+            np.stack([part.p0 for part in block]), np.stack([part.p1 for part in block]), base.arithmetic
+        )
         m0, m1 = base + laws.p0 @ rise, base + laws.p1 @ rise
         yield enclosed_excess(parts[0].f, laws.difference @ rise, m1, m0)
 

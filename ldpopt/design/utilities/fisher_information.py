@@ -36,13 +36,13 @@ class FisherInformation(Utility):
 
     Parameters
     ----------
-    prior : the distribution (k,), k >= 2, that is expected, also called the pilot. If it is wrong, estimates are still
+    prior : The distribution (k,), k >= 2, that is expected, also called the pilot. If it is wrong, estimates are still
         right, only less precise.
     criterion : `AOptimal(weights)`, `COptimal(contrast)`, `MVOptimal()` or `DOptimal()`; the sum of variances by
         default.
     neighbourhood : `Box(radius)`, `Contamination(share)` or `TotalVariationBall(radius)`: the criterion is then the
         worst case over the distributions around the pilot; None trusts the pilot. It cannot be had with `MVOptimal`.
-    inputs : labels of the k categories, which designed channels carry.
+    inputs : Labels of the k categories, which designed channels carry.
 
     Raises `InvalidInput` for anything else.
 
@@ -125,9 +125,9 @@ class FisherInformation(Utility):
     def work(self, channel: Channel) -> Work:
         """Bound the work of products and inverses of matrices, for each step towards the worst case."""
         k, m = channel.shape
-        once = 0.3 * float(k) ** 2 * m + 2.0 * float(k) ** 3 + 10_000
+        operations = 0.3 * float(k) ** 2 * m + 2.0 * float(k) ** 3 + 10_000
         times = 1 if self.neighbourhood is None else 30 * MAX_WORST_CASE_STEPS
-        own_work = Work(once * times, 100.0 * (float(k) ** 2 + float(k) * m))
+        own_work = Work(operations * times, 100.0 * (float(k) ** 2 + float(k) * m))
         return super().work(channel) + (own_work if times == 1 else own_work.in_floats)
 
     def stands_for(self, prior: Array) -> bool:

@@ -37,19 +37,19 @@ def f_divergence(f: Any, name: str) -> FDivergence:
 
 
 def labeled_distributions(
-    named: Sequence[tuple[str, Any]], inputs: Any, min_entries: int = 2
+    distributions_by_name: Sequence[tuple[str, Any]], inputs: Any, min_entries: int = 2
 ) -> tuple[list[Array], tuple[Label, ...] | None]:
     """Check distributions on the same answers, and return them with the labels of the answers, if any.
 
-    named : their names in errors, and the distributions.
+    distributions_by_name : their names in errors, and the distributions.
     """
-    vectors, labels = aligned(named, inputs)
-    laws = [distribution(p, name) for (name, _), p in zip(named, vectors, strict=True)]
-    for (name, _), p in zip(named, laws, strict=True):
+    vectors, labels = aligned(distributions_by_name, inputs)
+    laws = [distribution(p, name) for (name, _), p in zip(distributions_by_name, vectors, strict=True)]
+    for (name, _), p in zip(distributions_by_name, laws, strict=True):
         if len(p) != len(laws[0]):
-            raise invalid(name, f"{len(laws[0])} entries, as many as {named[0][0]}", len(p))
+            raise invalid(name, f"{len(laws[0])} entries, as many as {distributions_by_name[0][0]}", len(p))
     if len(laws[0]) < min_entries:
-        raise invalid(named[0][0], f"at least {min_entries} entries", len(laws[0]))
+        raise invalid(distributions_by_name[0][0], f"at least {min_entries} entries", len(laws[0]))
     return laws, None if labels is None else distinct_labels(labels, len(laws[0]), "inputs")
 
 
@@ -64,7 +64,7 @@ class LawPair:
     difference: Enclosure
 
     @classmethod
-    def of(cls, p0: Array, p1: Array, arithmetic: Arithmetic) -> LawPair:
+    def from_floats(cls, p0: Array, p1: Array, arithmetic: Arithmetic) -> LawPair:
         """Enclose the distributions proportional to two arrays of floats, (k,) or (pairs, k) each."""
         first, second = arithmetic.of(p0), arithmetic.of(p1)
         # p / T = p - p (T - 1)/T, with T - 1 exact: a difference of 1e-9 keeps its digits.
@@ -112,18 +112,20 @@ class MarginalComparisons:
     criteria: int
 
     @classmethod
-    def of(cls, criterion_terms: Iterable[tuple[int, float, FDivergence, Array, Array]]) -> MarginalComparisons:
+    def from_terms(cls, criterion_terms: Iterable[tuple[int, float, FDivergence, Array, Array]]) -> MarginalComparisons:
         """Build it from terms (criterion, weight, f, first, second distribution); zero weights are omitted."""
-        listed = list(criterion_terms)
+        terms_with_weights = list(criterion_terms)
         laws: dict[bytes, tuple[int, Array]] = {}
 
         def number(law: Array) -> int:
             masses = np.asarray(law, dtype=np.float64) + 0.0  # -0.0 is 0.0
             return laws.setdefault(masses.tobytes(), (len(laws), masses))[0]
 
-        terms = tuple(Comparison(j, weight, f, number(p), number(q)) for j, weight, f, p, q in listed if weight != 0)
+        terms = tuple(
+            Comparison(j, weight, f, number(p), number(q)) for j, weight, f, p, q in terms_with_weights if weight != 0
+        )
         return cls(
             tuple(distribution for _, distribution in laws.values()),
             terms,
-            max((term[0] + 1 for term in listed), default=0),
+            max((term[0] + 1 for term in terms_with_weights), default=0),
         )

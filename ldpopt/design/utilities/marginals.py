@@ -130,8 +130,8 @@ class Marginals(LinearCriterion):
         """The name of the criterion, including the number of questions."""
         additions = [f"{len(self.pairs)} pairs"] if self.pairs else []
         additions += [f"{self.contrasts.shape[1]} contrasts"] if self.contrasts is not None else []
-        weighted = "" if self.weights is None else "weighted "
-        return f"{weighted}sum of variances of all shares of {', '.join([f'{len(self.shape)} questions', *additions])}"
+        prefix = "" if self.weights is None else "weighted "
+        return f"{prefix}sum of variances of all shares of {', '.join([f'{len(self.shape)} questions', *additions])}"
 
     def check(self, k: int) -> None:
         """Raise `InvalidInput` if the product of the questions' answers does not have k cells."""

@@ -86,15 +86,24 @@ class Probes:
         steps = ratios or np.exp([1e-6, 1e-3, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 6.0, 12.0, 30.0])
         stairs = np.where(membership, 1.0, 1 / np.resize(steps, n))
         if ratios:
-            mixed = stairs @ rng.dirichlet(np.full(n, 3.0 / n), n).T
-            return np.hstack([np.ones((k, 1)), stairs, mixed / mixed.max(axis=0)])
+            mixed_columns = stairs @ rng.dirichlet(np.full(n, 3.0 / n), n).T
+            return np.hstack([np.ones((k, 1)), stairs, mixed_columns / mixed_columns.max(axis=0)])
         spread = np.resize([1e-9, 1e-6, 1e-3, 0.03, 0.3, 1.0, 3.0, 10.0, 40.0, 200.0], n)
         rough = np.exp(-spread * rng.random((k, n)))
         faces = np.where(rng.random((k, n)) < 0.3, 0.0, rough)
         nearly = np.where(rng.random((k, n)) < 0.3, 1e-280, rough)
-        tied = np.exp(np.round(np.log(rough) / np.maximum(spread, 1e-12) * 2) * spread / 2)
+        columns_with_ties = np.exp(np.round(np.log(rough) / np.maximum(spread, 1e-12) * 2) * spread / 2)
         columns = np.hstack(
-            [np.ones((k, 1)), np.eye(k)[:, :n], membership.astype(float), stairs, rough, faces, nearly, tied]
+            [
+                np.ones((k, 1)),
+                np.eye(k)[:, :n],
+                membership.astype(float),
+                stairs,
+                rough,
+                faces,
+                nearly,
+                columns_with_ties,
+            ]
         )
         columns = columns[:, columns.max(axis=0) > 0]
         return np.asarray(columns / columns.max(axis=0))
@@ -121,10 +130,10 @@ class Probes:
     def alone(self) -> None:
         """Check that a column's value depends on that column alone, and is 0 for a column of zeros."""
         expected = "a function of each column alone"
-        chosen = self.rng.permutation(self.base.shape[1])
-        again = self.values_at(self.base[:, chosen])
-        differs = self.differ(again, self.values[:, chosen])
-        self.refuse(expected, "another value for the same columns in another order", self.base[:, chosen], differs)
+        permutation = self.rng.permutation(self.base.shape[1])
+        permuted_values = self.values_at(self.base[:, permutation])
+        differs = self.differ(permuted_values, self.values[:, permutation])
+        self.refuse(expected, "another value for the same columns in another order", self.base[:, permutation], differs)
         indices = np.unique(np.linspace(0, self.base.shape[1] - 1, 24).astype(int))
         for place in indices:
             single = self.values_at(self.base[:, place : place + 1])
@@ -147,18 +156,18 @@ class Probes:
         matrix, values = self.base[:, indices], self.values[:, indices]
         for scale in SCALES:
             # Together with the same columns at scale one, so that a function of the largest entry is found, too.
-            scaled = self.values_at(np.hstack([matrix * scale, matrix]))[:, : len(indices)]
-            differs = self.differ(scaled, values * scale, scale)
+            scaled_values = self.values_at(np.hstack([matrix * scale, matrix]))[:, : len(indices)]
+            differs = self.differ(scaled_values, values * scale, scale)
             if differs.any():
                 j, n = (int(place[0]) for place in np.nonzero(differs))
-                got = f"mu(c q) = {scaled[j, n]:.9g} for c mu(q) = {values[j, n] * scale:.9g}, c = {scale:.6g}"
+                got = f"mu(c q) = {scaled_values[j, n]:.9g} for c mu(q) = {values[j, n] * scale:.9g}, c = {scale:.6g}"
                 self.refuse(expected, got, matrix, differs)
         mild = (matrix >= 1e-6).all(axis=0)
         for scale in EXTREME_SCALES:
-            scaled = np.asarray(self.utility.columns(matrix[:, mild] * scale), dtype=np.float64)
+            scaled_values = np.asarray(self.utility.columns(matrix[:, mild] * scale), dtype=np.float64)
             ends = values[:, mild] * scale
-            is_out_of_range = ~np.isfinite(scaled) if scale > 1 else np.abs(scaled) <= np.abs(ends)
-            differs = self.differ(scaled, ends, scale) & ~is_out_of_range
+            is_out_of_range = ~np.isfinite(scaled_values) if scale > 1 else np.abs(scaled_values) <= np.abs(ends)
+            differs = self.differ(scaled_values, ends, scale) & ~is_out_of_range
             self.refuse(expected, f"another value at c = {scale:g}", matrix[:, mild], differs)
 
     def convex(self, ratios: Sequence[float] = ()) -> None:
@@ -207,12 +216,12 @@ class Probes:
         matrix = self.base[:, indices]
         for scale in (1.0, 1e-3, 10.0):
             gradients = self.slopes(matrix * scale)
-            reached = np.einsum("jnk,kn->jn", gradients, matrix)
+            linear_values = np.einsum("jnk,kn->jn", gradients, matrix)
             size = np.einsum("jnk,kn->jn", np.abs(gradients), matrix) + np.abs(self.values[:, indices])
-            differs = np.abs(reached - self.values[:, indices]) > PROBED_TANGENT * size + 1e-12 * self.size
+            differs = np.abs(linear_values - self.values[:, indices]) > PROBED_TANGENT * size + 1e-12 * self.size
             if differs.any():
                 j, n = (int(place[0]) for place in np.nonzero(differs))
-                got = Phrase(f"{reached[j, n]:.6g} at the column where mu is {self.values[j, indices][n]:.6g}")
+                got = Phrase(f"{linear_values[j, n]:.6g} at the column where mu is {self.values[j, indices][n]:.6g}")
                 raise invalid(
                     name, "a linear function that touches mu at its column", got, first_column(matrix, differs)
                 )
@@ -245,13 +254,15 @@ class Probes:
         """Check that `value_without_privacy` is at least the value of full disclosure, and that more is better."""
         if self.utility.error:
             raise invalid(f"utility {self.name}", "one of which more is better (error = False)", Phrase("error = True"))
-        stated = self.utility.value_without_privacy
+        stated_value = self.utility.value_without_privacy
         if self.k > ENTRIES_PER_BATCH // self.k:
             return
         value = float(self.values_at(np.eye(self.k)).sum(axis=1).min())
-        if not stated >= value and not stated >= value - PROBED_VALUE * abs(value) - 1e-12 * self.size:
+        if not stated_value >= value and not stated_value >= value - PROBED_VALUE * abs(value) - 1e-12 * self.size:
             raise invalid(
-                f"value_without_privacy of {self.name}", f"at least {value:.9g}, the value of full disclosure", stated
+                f"value_without_privacy of {self.name}",
+                f"at least {value:.9g}, the value of full disclosure",
+                stated_value,
             )
 
     @property
@@ -260,7 +271,7 @@ class Probes:
         k, rng = self.k, self.rng
         matrices = [rng.dirichlet(np.full(m, share), k) for m in (1, 2, 3, 5) for share in (0.2, 1.0, 30.0)]
         disclosure = np.eye(k) if k * k <= ENTRIES_PER_BATCH else np.ones((k, 1))
-        matrices += [np.hstack([(1 - erased) * disclosure, np.full((k, 1), erased)]) for erased in (0.0, 0.1, 0.9)]
+        matrices += [np.hstack([(1 - erasure) * disclosure, np.full((k, 1), erasure)]) for erasure in (0.0, 0.1, 0.9)]
         return [Channel(matrix) for matrix in matrices]
 
     def summed(self) -> None:
@@ -288,17 +299,17 @@ class Probes:
 
     def named_as(self) -> None:
         """Check the values of a utility that is declared a mutual information or a comparison of distributions."""
-        compared: Callable[[], Any] | None = None
+        comparisons: Callable[[], Any] | None = None
         matrix = self.base
         if self.utility.information:
             prior = np.asarray(self.utility.prior)
             mean = prior @ matrix
             ratio = np.where(matrix > 0, matrix / np.where(mean > 0, mean, 1.0), 1.0)
             self.same("mutual information", np.atleast_2d(prior @ (matrix * np.log(ratio))))
-        if (compared := getattr(self.utility, "compared", None)) is not None:
-            sums = np.zeros((compared.criteria, matrix.shape[1]))
-            for term in compared.terms:
-                first, second = (compared.laws[place] @ matrix for place in (term.first, term.second))
+        if (comparisons := getattr(self.utility, "compared", None)) is not None:
+            sums = np.zeros((comparisons.criteria, matrix.shape[1]))
+            for term in comparisons.terms:
+                first, second = (comparisons.laws[place] @ matrix for place in (term.first, term.second))
                 sums[term.criterion] += term.weight * np.asarray(term.f.excess(first, second))
             self.same("comparison of laws", sums)
         if (pair := self.utility.pair) is not None:

@@ -72,9 +72,9 @@ class Box(Neighbourhood, radius=number_up_to):
         p = low.copy()
         remaining_mass = 1 - p.sum()
         for x in np.argsort(-gradient, kind="stable"):
-            added = min(remaining_mass, high[x] - low[x])
-            p[x] += added
-            remaining_mass -= added
+            added_mass = min(remaining_mass, high[x] - low[x])
+            p[x] += added_mass
+            remaining_mass -= added_mass
         return np.asarray(p)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
@@ -139,10 +139,10 @@ class TotalVariationBall(Neighbourhood, radius=number_up_to):
         p = pilot.copy()
         best, remaining_mass = int(np.argmax(gradient)), self.radius
         for x in np.argsort(gradient, kind="stable"):
-            moved = min(remaining_mass, p[x]) if gradient[x] < gradient[best] else 0.0
-            p[x] -= moved
-            p[best] += moved
-            remaining_mass -= moved
+            moved_mass = min(remaining_mass, p[x]) if gradient[x] < gradient[best] else 0.0
+            p[x] -= moved_mass
+            p[best] += moved_mass
+            remaining_mass -= moved_mass
         return np.asarray(p)
 
     def _holds(self, p: list[Fraction], pilot: list[Fraction]) -> bool:
@@ -155,8 +155,10 @@ class TotalVariationBall(Neighbourhood, radius=number_up_to):
         order = np.argsort(-gains, kind="stable")
         last = min(int(np.searchsorted(np.cumsum(pilot[order]), self.radius)), len(order) - 1)
         price = float(max(gains[order][last], 0.0))
-        moved = (center * (slope - slope.min() - price).positive()).sum() + slope.arithmetic.of(self.radius) * price
-        return center @ slope - moved
+        moved_mass = (center * (slope - slope.min() - price).positive()).sum() + slope.arithmetic.of(
+            self.radius
+        ) * price
+        return center @ slope - moved_mass
 
     def expression(self, p: Any, pilot: Array) -> list[Any]:
         """Return the constraint that the excesses of p over the pilot sum to at most the radius."""
@@ -266,8 +268,8 @@ class Hull(HypothesisSet):
                 raise Unproved("the distribution is no vertex of its set")
             return None
         weights = weights_array(mixture, (len(self.vertices),), "weights of vertices", "the vertices")
-        mixed = arithmetic.of(weights)
-        return mixed @ self._laws(arithmetic) / mixed.sum()
+        mixture_weights = arithmetic.of(weights)
+        return mixture_weights @ self._laws(arithmetic) / mixture_weights.sum()
 
     def enclosed_least(self, slope: Enclosure) -> Enclosure:
         """Return the least slope . p of the vertices."""
@@ -321,10 +323,10 @@ class Around(HypothesisSet, pilot=distribution):
         """Return p, moved towards the pilot until it is in the neighborhood."""
         share = 0.0
         while share < 1:
-            mixed = np.maximum((1 - share) * p + share * self.pilot, 0.0)
-            mixed = mixed / mixed.sum()
-            if self.neighbourhood.holds(mixed, self.pilot):
-                return np.asarray(mixed)
+            mixture = np.maximum((1 - share) * p + share * self.pilot, 0.0)
+            mixture = mixture / mixture.sum()
+            if self.neighbourhood.holds(mixture, self.pilot):
+                return np.asarray(mixture)
             share = max(1e-16, 2 * share)
         return np.asarray(self.pilot)
 

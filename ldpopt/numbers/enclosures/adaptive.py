@@ -28,8 +28,8 @@ def enclosed(formula: Callable[[int], arb], narrow: float = NARROW_RTOL) -> tupl
 
     Parameters
     ----------
-    formula : maps the bits of accuracy to aim at to a ball around the number.
-    narrow : the relative width that ends the attempts; they also end at `MAX_BITS`.
+    formula : Maps the bits of accuracy to aim at to a ball around the number.
+    narrow : The relative width that ends the attempts; they also end at `MAX_BITS`.
 
     >>> from flint import arb
     >>> low, high = enclosed(lambda bits: (1 + arb(1e-30)).log())

@@ -320,8 +320,8 @@ def product(low_a: Array, high_a: Array, low_b: Array, high_b: Array) -> tuple[A
     if (low_a >= 0).all() and (low_b >= 0).all():
         low = np.maximum(low, 0.0)
     if (size == 0).any():  # exactly zero where no product has two factors that may differ from zero
-        used = [((low != 0) | (high != 0)).astype(np.float64) for low, high in ((low_a, high_a), (low_b, high_b))]
-        is_zero = np.asarray(used[0] @ used[1] == 0)
+        is_nonzero = [((low != 0) | (high != 0)).astype(np.float64) for low, high in ((low_a, high_a), (low_b, high_b))]
+        is_zero = np.asarray(is_nonzero[0] @ is_nonzero[1] == 0)
         low, high = np.where(is_zero, 0.0, low), np.where(is_zero, 0.0, high)
     return np.where(unknown, -INF, low), np.where(unknown, INF, high)
 

@@ -59,9 +59,9 @@ def _array(value: Any) -> Balls:
     """An object array, also of a single ball."""
     if isinstance(value, np.ndarray):
         return value
-    boxed = np.empty((), dtype=object)
-    boxed[()] = value
-    return boxed
+    array = np.empty((), dtype=object)
+    array[()] = value
+    return array
 
 
 def _entrywise(function: Callable[..., Any], *arrays: Balls) -> Balls:
@@ -99,8 +99,8 @@ class ExactEnclosure(Enclosure):
         return self._end("lower"), self._end("upper")
 
     @_precise
-    def _end(self, which: str) -> ExactEnclosure:
-        return self._wrap(_entrywise(lambda ball: getattr(ball, which)(), self._balls))
+    def _end(self, method_name: str) -> ExactEnclosure:
+        return self._wrap(_entrywise(lambda ball: getattr(ball, method_name)(), self._balls))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -211,9 +211,9 @@ EXACT = Exact()
 
 def _filled(balls: list[Any], shape: tuple[int, ...]) -> Balls:
     """An object array of a shape; numpy would look inside of lists."""
-    filled = np.empty(len(balls), dtype=object)
-    filled[:] = balls
-    return filled.reshape(shape)
+    array = np.empty(len(balls), dtype=object)
+    array[:] = balls
+    return array.reshape(shape)
 
 
 def _ball(value: float | Fraction) -> arb:

@@ -128,9 +128,9 @@ class FloatEnclosure(Enclosure):
         with np.errstate(all="ignore"):
             low = self._low / np.where(self._low >= 0, right._high, right._low)
             high = self._high / np.where(self._high >= 0, right._low, right._high)
-            undefined = np.isnan(low) | np.isnan(high)
-            if np.count_nonzero(undefined):
-                low, high = np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+            is_undefined = np.isnan(low) | np.isnan(high)
+            if np.count_nonzero(is_undefined):
+                low, high = np.where(is_undefined, np.nan, low), np.where(is_undefined, np.nan, high)
             return _signed(_down(low), _up(high), self, right)
 
     def _product(self, other: FloatEnclosure) -> FloatEnclosure:
@@ -169,14 +169,14 @@ class FloatEnclosure(Enclosure):
             value = value if self._point else np.asarray(compute(self._high))
             high = np.where(value == -INF, -LARGEST_FLOAT, value)
             high = np.where(self._high == zero, 0.0, high + (np.abs(high) * MARGIN + 16 * SUBNORMAL))
-        undefined = np.isnan(high)
-        return FloatEnclosure(np.maximum(np.where(undefined, -INF, low), minimum), np.where(undefined, INF, high))
+        is_undefined = np.isnan(high)
+        return FloatEnclosure(np.maximum(np.where(is_undefined, -INF, low), minimum), np.where(is_undefined, INF, high))
 
     def sqrt(self) -> FloatEnclosure:
         with np.errstate(invalid="ignore"):
             low, high = np.sqrt(np.maximum(self._low, 0.0)), np.sqrt(self._high)
-        undefined = np.isnan(high)
-        low = np.where(undefined, -INF, np.where(low == 0, 0.0, _down(low)))
+        is_undefined = np.isnan(high)
+        low = np.where(is_undefined, -INF, np.where(low == 0, 0.0, _down(low)))
         return FloatEnclosure(low, np.where(high == 0, 0.0, _up(high)))
 
     def abs(self) -> FloatEnclosure:

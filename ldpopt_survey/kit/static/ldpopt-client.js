@@ -126,7 +126,7 @@ async function encrypt(key, data) {
 }
 
 /** The word of a memoised report: AES-CMAC, under the device's key, of an id and the tag of survey, round, question,
-    channel and answer. ldpopt's `Memoised` computes the same word. */
+    channel and answer. ldpopt's `Memoized` computes the same word. */
 export async function memoisedWord(key, tag, id = "device") {
   // Twice AES(0) in GF(2**128): the subkey of RFC 4493 for whole blocks.
   const zero = await encrypt(key, new Uint8Array(16));
@@ -184,7 +184,7 @@ export function cellAt(question, answer) {
 }
 
 /** Reports for `answers` ({question: answer} in the plan's own words): {question: position of the report}.
-    A missing answer counts as the plan's category for missing answers, if there is one. Memoised plans use `key`, or
+    A missing answer counts as the plan's category for missing answers, if there is one. Memoized plans use `key`, or
     the key that this device keeps. Answers to other booklets' questions are not read. Nothing is drawn of an answer
     unless every answer is valid. */
 export async function respond(plan, answers, { key = null, booklet = null } = {}) {

@@ -30,7 +30,7 @@ def psi(order, a, b):
 
 def sticks(rng, labels):
     left, right = all_pairs(4)
-    term = HockeyStick.of(left, right, 0.7, 0.01, rng.random(12) + 0.5)
+    term = HockeyStick.from_pairs(left, right, 0.7, 0.01, rng.random(12) + 0.5)
     return term, rng.random((labels, 12)) * (rng.random((labels, 12)) < 0.5)
 
 
@@ -85,7 +85,7 @@ def test_supports_lie_below_and_charges_above(arithmetic, order):
 @pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=["float", "exact"])
 def test_sums_over_inputs_do_not_cancel(arithmetic):
     """At epsilon = 1e-9 the sum of a support is -z (e^epsilon - 1), to full precision."""
-    term = HockeyStick.of(np.array([0]), np.array([1]), 1e-9, 0.0)
+    term = HockeyStick.from_pairs(np.array([0]), np.array([1]), 1e-9, 0.0)
     _, sums = term.enclosed_support(np.array([[0.3]]), 1, 2, arithmetic)
     assert sums.lower[0] <= sums.upper[0]
     assert sums.midpoint[0] == pytest.approx(-0.3 * math.expm1(1e-9), rel=1e-14)
@@ -169,7 +169,7 @@ def test_scatter_adds_by_group(arithmetic):
 @pytest.mark.parametrize("values", [[10**400], "1", None, [[1.0], [1.0, 2.0]], np.array([[True]]), [1j]])
 def test_values_that_are_no_numbers_are_no_multiplier(values):
     """Whole numbers beyond the floats, text and ragged lists are refused with `Unproved`, by sticks and moments."""
-    for term in (HockeyStick.of(*all_pairs(2), 0.5, 0.1), Moment(*all_pairs(2), 2.0, Fraction(1, 2))):
+    for term in (HockeyStick.from_pairs(*all_pairs(2), 0.5, 0.1), Moment(*all_pairs(2), 2.0, Fraction(1, 2))):
         with pytest.raises(Unproved, match="not numbers"):
             term.enclosed_support(values, 1, 2, FLOAT)
         with pytest.raises(Unproved, match="not numbers"):

@@ -24,12 +24,12 @@ def some(k, seed, least=1e-2, slack=0.0):
 def largest(kernel, p, rows, epsilon):
     """The largest price of all sets, in balls of 256 bits."""
     sets = subsets(len(p))
-    charges = Charges.of(EXACT.of(kernel), p, rows, np.zeros((len(p), len(p))))
+    charges = Charges.from_kernel(EXACT.of(kernel), p, rows, np.zeros((len(p), len(p))))
     return charges.gain_bound((1 / EXACT.of(epsilon).expm1()) * np.ones(len(sets)), EXACT.of(sets))
 
 
 def bounded(kernel, p, rows, epsilon, squares, arithmetic=FLOAT):
-    charges = Charges.of(arithmetic.of(kernel), p, rows, np.zeros((len(p), len(p))))
+    charges = Charges.from_kernel(arithmetic.of(kernel), p, rows, np.zeros((len(p), len(p))))
     return Branches(squares).gain_bound(charges, arithmetic.of(epsilon))
 
 
@@ -81,7 +81,10 @@ def test_numbers_that_are_none_prove_nothing():
     for squares in (np.ones(3), np.ones(5), np.full(4, math.nan), np.full(4, math.inf), "none", None, np.ones((4, 1))):
         assert bounded(kernel, p, rows, 1.0, squares) == math.inf
     pairs = np.triu(np.ones((4, 4)), 1)
-    assert Branches(np.ones(4)).gain_bound(Charges.of(FLOAT.of(kernel), p, rows, pairs), FLOAT.of(1.0)) == math.inf
+    assert (
+        Branches(np.ones(4)).gain_bound(Charges.from_kernel(FLOAT.of(kernel), p, rows, pairs), FLOAT.of(1.0))
+        == math.inf
+    )
     assert bounded(kernel, p, rows, 700.0, np.ones(4)) == math.inf
     assert bounded(kernel, p, rows, 1.0, np.ones(4)) < math.inf
 
@@ -90,8 +93,8 @@ def test_the_sets_that_a_walk_brings_pay_and_the_best_is_among_them():
     """Sets come back in the order of the inputs, each of a price above zero, the largest price first."""
     kernel, p, rows = some(8, 5, slack=-0.3)
     centred = kernel - np.outer(kernel.sum(axis=1), p)
-    charges = Charges.of(FLOAT.of(kernel), p, rows, np.zeros((8, 8)))
-    form = Form.of(charges, 1 / FLOAT.of(1.0).expm1(), (centred**2).sum(axis=0))
+    charges = Charges.from_kernel(FLOAT.of(kernel), p, rows, np.zeros((8, 8)))
+    form = Form.from_charges(charges, 1 / FLOAT.of(1.0).expm1(), (centred**2).sum(axis=0))
     found = walk(form, 2**20, 5)
     sets = found.sets
     gains = Prices(centred.T @ centred, p, rows, np.zeros((8, 8)), math.e).gains(np.where(sets, math.e, 1.0))

@@ -56,7 +56,7 @@ def some(k, seed, ties=False, negative=False):
 def exact_price(kernel, p, rows, epsilon):
     """The largest price over all sets in balls of 256 bits, and the largest without the division by the mass."""
     level = 1 / EXACT.of(epsilon).expm1()
-    charges = Charges.of(EXACT.of(kernel), p, rows, np.zeros((len(p), len(p))))
+    charges = Charges.from_kernel(EXACT.of(kernel), p, rows, np.zeros((len(p), len(p))))
     sets = subsets(len(p))
     return charges.gain_bound(level * np.ones(len(sets)), EXACT.of(sets))
 
@@ -67,7 +67,7 @@ def exact_price(kernel, p, rows, epsilon):
 def test_no_set_is_priced_above_the_bound(seed, kind, epsilon):
     """The bound is above the price of each of the 2^k sets in balls, and within exp(epsilon) of it: brute force."""
     kernel, p, rows = some(8, seed, kind == "ties", kind == "negative")
-    charges = Charges.of(FLOAT.of(kernel), p, rows, np.zeros((8, 8)))
+    charges = Charges.from_kernel(FLOAT.of(kernel), p, rows, np.zeros((8, 8)))
     found = line_gain_bound(charges, 1 / FLOAT.of(epsilon).expm1())
     true = exact_price(kernel, p, rows, epsilon)
     assert true <= found * (1 + 2.0**-50) + 1e-300
@@ -97,11 +97,11 @@ def test_nothing_is_claimed_of_what_is_not_finite_or_possible():
     kernel, p, rows = some(5, 0)
     level = 1 / FLOAT.of(1.0).expm1()
     none = np.zeros((5, 5))
-    assert line_gain_bound(Charges.of(FLOAT.of(kernel), p, rows, none), level) < math.inf
+    assert line_gain_bound(Charges.from_kernel(FLOAT.of(kernel), p, rows, none), level) < math.inf
     empty = np.array([0.0, *p[1:]])
-    assert line_gain_bound(Charges.of(FLOAT.of(kernel), empty, rows, none), level) == math.inf
-    assert line_gain_bound(Charges.of(FLOAT.of(kernel), p, rows, none + 1), level) == math.inf
-    assert line_gain_bound(Charges.of(FLOAT.of(kernel), p, rows, none), FLOAT.of(0.0)) == math.inf
+    assert line_gain_bound(Charges.from_kernel(FLOAT.of(kernel), empty, rows, none), level) == math.inf
+    assert line_gain_bound(Charges.from_kernel(FLOAT.of(kernel), p, rows, none + 1), level) == math.inf
+    assert line_gain_bound(Charges.from_kernel(FLOAT.of(kernel), p, rows, none), FLOAT.of(0.0)) == math.inf
     for wrong in (math.nan, math.inf, -math.inf):
         given = SimpleNamespace(
             kernel=FLOAT.of(kernel), prior=FLOAT.of(p), rows=np.append(rows[1:], wrong), pairs=none, total=0.0

@@ -47,7 +47,7 @@ def test_no_column_earns_more_than_its_price(shape, epsilon):
     assert (earned <= paid + 1e-9 * found.rows.sum()).all()
     assert found.bound == pytest.approx(np.trace(found.kernel @ factor) ** 2 / found.rows.sum(), rel=1e-6)
     for arithmetic in (FLOAT, EXACT):
-        charges = Charges.of(arithmetic.of(found.kernel), prior, found.rows, np.zeros((len(prior),) * 2))
+        charges = Charges.from_kernel(arithmetic.of(found.kernel), prior, found.rows, np.zeros((len(prior),) * 2))
         assert found.relaxed.gain_bound(charges, arithmetic.of(epsilon)) <= 1e-8 * found.rows.sum()
 
 
@@ -81,7 +81,7 @@ def test_hostile_numbers_give_a_bound_or_none():
         found = paired_dual(prior, math.exp(epsilon), factor - prior @ factor, 1e-6, (2, 2, 2))
         if found is not None and np.isfinite(found.bound):
             best = optimal_channel(FisherInformation(prior, criterion), LocalDP(epsilon)).value
-            charges = Charges.of(FLOAT.of(found.kernel), prior, found.rows, np.zeros((8, 8)))
+            charges = Charges.from_kernel(FLOAT.of(found.kernel), prior, found.rows, np.zeros((8, 8)))
             most = found.relaxed.gain_bound(charges, FLOAT.of(epsilon))
             told = np.trace(found.kernel @ (factor - prior @ factor)) ** 2 / (found.rows.sum() + most)
             assert told <= best * (1 + 1e-9)

@@ -147,7 +147,7 @@ def bound(epsilon=1.0, m=3, pilot=(0.5, 0.5), width=0.05):
     """Of m yes/no questions with one half-width at 95 %."""
     tau = (width / 1.959963984540054) ** 2
     parts = [np.array(pilot)] * m, [np.eye(2)] * m, [np.full(2, tau)] * m, [np.ones(2)] * m
-    return RespondentsBound.of(epsilon, *map(tuple, parts))
+    return RespondentsBound.from_targets(epsilon, *map(tuple, parts))
 
 
 @pytest.mark.parametrize(("m", "least"), [(2, 3598), (5, 8995), (10, 17989), (30, 53966)])
@@ -174,7 +174,7 @@ def test_uneven_and_different_questions_by_hand():
             weights.append(np.full(len(p), float((root / mpmath.fsum(tau)) ** 2)))
         true = need / mpmath.sinh(mpmath.mpf(epsilon) / 2) ** 2
     parts = [tuple(map(np.array, each)) for each in (pilots, [np.eye(2), np.eye(3)], taus)]
-    made = RespondentsBound.of(epsilon, *parts, tuple(weights))
+    made = RespondentsBound.from_targets(epsilon, *parts, tuple(weights))
     for arithmetic in (FLOAT, EXACT):
         assert made.proved(arithmetic) <= true
         assert made.proved(arithmetic) >= true * (1 - mpmath.mpf(10) ** -9)
@@ -193,7 +193,7 @@ def test_without_a_promise_the_sample_alone_counts():
     tau = (0.05 / 1.959963984540054) ** 2
     assert bound(math.inf).proved(FLOAT) == pytest.approx(0.25 / tau, rel=1e-12)
     assert bound(700.0).proved(FLOAT) == bound(math.inf).proved(FLOAT)
-    assert RespondentsBound.of(1.0, (), (), (), ()).least == 0
+    assert RespondentsBound.from_targets(1.0, (), (), (), ()).least == 0
 
 
 def test_pilots_that_are_nearly_even_are_not_even():

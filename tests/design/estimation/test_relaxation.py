@@ -85,7 +85,7 @@ def test_the_relaxation_covers_every_pattern(eta):
     rows, pairs, relaxed = relax_patterns(gram, prior, ratio, eta)
     assert pairs.any() == (eta is not None)
     most, _ = Prices(gram, prior, rows, pairs, ratio).best(0, math.inf)
-    charges = Charges.of(FLOAT.of(kernel), prior, rows, pairs)
+    charges = Charges.from_kernel(FLOAT.of(kernel), prior, rows, pairs)
     charged = relaxed.gain_bound(charges, FLOAT.of(1.2))
     assert most <= charged <= 1e-4 * rows.sum()
 
@@ -99,14 +99,14 @@ def test_any_numbers_give_a_sound_violation(seed):
     most, _ = Prices(kernel.T @ kernel, prior, rows, pairs, math.exp(0.8)).best(0, math.inf)
     guessed = Relaxation(rng.normal(size=(3, 6)), np.abs(rng.normal(size=3)))
     for arithmetic in (FLOAT, EXACT):
-        charges = Charges.of(arithmetic.of(kernel), prior, rows, pairs)
+        charges = Charges.from_kernel(arithmetic.of(kernel), prior, rows, pairs)
         assert most <= guessed.gain_bound(charges, arithmetic.of(0.8)) < math.inf
 
 
 def test_numbers_that_are_none_prove_nothing():
     """Spans below zero, numbers that are missing, too many or not numbers bound nothing."""
     kernel, prior = some_kernel(4, 1)
-    charges = Charges.of(FLOAT.of(kernel), prior, np.ones(4), np.zeros((4, 4)))
+    charges = Charges.from_kernel(FLOAT.of(kernel), prior, np.ones(4), np.zeros((4, 4)))
     fine = np.zeros((2, 4))
     for squares, spans in [
         (fine, [0.0, -1.0]),
@@ -159,7 +159,7 @@ def test_no_column_pays_more_than_the_relaxation_says(graph):
         caps = np.triu(pairs + wrong * rng.random((6, 6)), 1)
         prices = Prices(gram, p, moved, caps, np.exp(0.8))
         for arithmetic in (FLOAT, EXACT):
-            charges = Charges.of(arithmetic.of(kernel), p, moved, caps)
+            charges = Charges.from_kernel(arithmetic.of(kernel), p, moved, caps)
             assert prices.gains(values).max() <= off.gain_bound(charges, limits) < np.inf
 
 
@@ -175,7 +175,7 @@ def test_the_relaxed_bound_is_never_below_the_listed_one(graph):
     earned = np.einsum("nx,nx->n", values @ gram, values) / (values @ p)
     most = cp.Problem(cp.Maximize(earned @ theta), [values.T @ theta == 1]).solve(solver="HIGHS")
     rows, pairs, relaxed = relax_policy(gram, p, limits)
-    bound = rows.sum() + relaxed.gain_bound(Charges.of(FLOAT.of(kernel), p, rows, pairs), limits)
+    bound = rows.sum() + relaxed.gain_bound(Charges.from_kernel(FLOAT.of(kernel), p, rows, pairs), limits)
     assert most <= bound <= 1.2 * most
 
 
@@ -183,7 +183,7 @@ def test_weights_of_another_graph_prove_nothing():
     """A certificate whose relaxation does not fit its constraints bounds nothing."""
     p, kernel, limits = priced(GRAPHS[0], 6)
     rows, pairs, relaxed = relax_policy(kernel.T @ kernel, p, limits)
-    charges = Charges.of(FLOAT.of(kernel), p, rows, pairs)
+    charges = Charges.from_kernel(FLOAT.of(kernel), p, rows, pairs)
     assert PolicyRelaxation(relaxed.weights[1:]).gain_bound(charges, limits) == np.inf
     assert PolicyRelaxation(-relaxed.weights - 1).gain_bound(charges, limits) == np.inf
     assert PolicyRelaxation(relaxed.weights * np.nan).gain_bound(charges, limits) == np.inf

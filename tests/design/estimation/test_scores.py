@@ -30,7 +30,7 @@ def best(kernel, epsilon=EPSILON):
 def gain_bound(shape, kernel, level, law=None):
     size = math.prod(shape)
     law = np.full(size, 1 / size) if law is None else law
-    priced = Charges.of(FLOAT.of(kernel), law, np.zeros(size), np.zeros((size, size)))
+    priced = Charges.from_kernel(FLOAT.of(kernel), law, np.zeros(size), np.zeros((size, size)))
     return SymmetricScores(level, shape).gain_bound(priced, FLOAT.of(EPSILON))
 
 
@@ -89,7 +89,7 @@ def test_prices_of_rows_are_paid_and_pairs_prove_nothing():
     """Every column pays at least the least price for its probability."""
     own, paid = kernel((2, 2), (1.0, 1.0)), np.array([0.3, 0.2, 0.4, 0.2])
     level = best(own) * (1 + 1e-9)
-    priced = Charges.of(FLOAT.of(own), np.full(4, 0.25), paid, np.zeros((4, 4)))
+    priced = Charges.from_kernel(FLOAT.of(own), np.full(4, 0.25), paid, np.zeros((4, 4)))
     assert SymmetricScores(level, (2, 2)).gain_bound(priced, FLOAT.of(EPSILON)) == pytest.approx(level - 0.8)
-    paired = Charges.of(FLOAT.of(own), np.full(4, 0.25), paid, np.ones((4, 4)))
+    paired = Charges.from_kernel(FLOAT.of(own), np.full(4, 0.25), paid, np.ones((4, 4)))
     assert SymmetricScores(level, (2, 2)).gain_bound(paired, FLOAT.of(EPSILON)) == math.inf

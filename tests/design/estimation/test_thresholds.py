@@ -31,7 +31,7 @@ def gains(kernel, prior, lam, epsilon):
 
 
 def charges(kernel, prior, lam):
-    return Charges.of(FLOAT.of(kernel), prior, lam, np.zeros((len(prior), len(prior))))
+    return Charges.from_kernel(FLOAT.of(kernel), prior, lam, np.zeros((len(prior), len(prior))))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3])
@@ -59,7 +59,7 @@ def test_a_level_that_is_no_number_of_at_least_zero_proves_nothing(level):
 def test_prices_of_pairs_prove_nothing():
     """The search knows prices of rows alone."""
     kernel, prior, lam, epsilon = problem(6, 2, 1)
-    paired = Charges.of(FLOAT.of(kernel), prior, lam, np.ones((6, 6)))
+    paired = Charges.from_kernel(FLOAT.of(kernel), prior, lam, np.ones((6, 6)))
     for relaxed in (Thresholds(1e9), Scarf()):
         assert relaxed.gain_bound(paired, FLOAT.of(epsilon)) == math.inf
 

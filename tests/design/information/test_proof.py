@@ -137,14 +137,14 @@ def test_the_bound_does_not_rest_on_the_search_for_a_share(share, monkeypatch):
 def test_the_rest_is_spread_over_its_inputs(arithmetic):
     """1 - sum (P_x/R)^2 over the rest, its mass, and how many inputs of one probability it has."""
     prior = np.array([0.4, 0.1, 0.2, 0.3])
-    some = _Masses.of(prior, np.array([0]), np.array([1, 2, 3]), arithmetic)
+    some = _Masses.from_prior(prior, np.array([0]), np.array([1, 2, 3]), arithmetic)
     exact = 1 - sum((one / 0.6) ** 2 for one in (0.1, 0.2, 0.3))
     assert float(some.spread.lower) <= exact * (1 + 1e-12)
     assert float(some.spread.upper) == pytest.approx(exact, rel=1e-12)
     assert float(some.rest.upper) == pytest.approx(0.6, rel=1e-14)
     assert some.equal == 0
-    alike = _Masses.of(np.array([0.4, 0.3, 0.0, 0.3]), np.array([0]), np.array([1, 2, 3]), arithmetic)
+    alike = _Masses.from_prior(np.array([0.4, 0.3, 0.0, 0.3]), np.array([0]), np.array([1, 2, 3]), arithmetic)
     assert alike.equal == 2
     assert float(alike.spread.upper) == pytest.approx(0.5, rel=1e-12)
-    none = _Masses.of(prior, np.arange(4), np.zeros(0, dtype=np.intp), arithmetic)
+    none = _Masses.from_prior(prior, np.arange(4), np.zeros(0, dtype=np.intp), arithmetic)
     assert (none.equal, float(none.rest.upper), float(none.spread.upper)) == (0, 0.0, 1.0)

@@ -14,7 +14,7 @@ def moves_and_weights(seed):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(4, 8))
     within = [LocalDP(2.0), Denominator(60)]
-    task = Task.of(Problem.build(FisherInformation(rng.dirichlet(np.ones(k)) * 0.9 + 0.1 / k), within))
+    task = Task.from_problem(Problem.build(FisherInformation(rng.dirichlet(np.ones(k)) * 0.9 + 0.1 / k), within))
     moves, weights = Moves(task, worth_of(task)), np.full((k, k), 60 // (2 * k) + 1)
     weights[np.diag_indices(k)] += 60 - weights.sum(axis=1)
     for _ in range(12):

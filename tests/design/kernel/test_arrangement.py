@@ -192,7 +192,9 @@ def box_case(ends, eta, ratio):
     """The columns that `ChamberDual` looks at in a box, and the vertices of the box in each order of the entries."""
     k = ends.shape[1]
     caps = [TotalVariation(float(eta))] + ([] if ratio is None else [LocalDP(math.log(ratio))])
-    chambers = Chambers.of(MutualInformation(np.full(k, 1 / k)), [*caps, Outputs(2)], tuple(range(k)), 10**7, FLOAT)
+    chambers = Chambers.from_constraints(
+        MutualInformation(np.full(k, 1 / k)), [*caps, Outputs(2)], tuple(range(k)), 10**7, FLOAT
+    )
     chambers.eta, chambers.ratio = float(eta), math.inf if ratio is None else float(ratio)
     found = {tuple(row) for row in chambers._vertices(*ends)[0].tolist()}
     inside = []

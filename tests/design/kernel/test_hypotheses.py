@@ -121,7 +121,7 @@ def test_rays_keep_their_digits():
 def test_the_ends_enclose_the_logarithms_of_all_inputs(arithmetic, apart):
     """The least and largest log(P0/P1) in 60 digits lie within the ends, and near; what never occurs is left out."""
     p0, p1 = np.array([0.5 + apart, 0.25, 0.25 - apart, 0.0]), np.array([0.5, 0.25, 0.25, 0.0])
-    low, high = log_ratios(LawPair.of(p0, p1, arithmetic))
+    low, high = log_ratios(LawPair.from_floats(p0, p1, arithmetic))
     with mpmath.workdps(60):
         laws = [[Fraction(x) / sum(map(Fraction, p.tolist())) for x in p.tolist()] for p in (p0, p1)]
         ratios = [a / b for a, b in zip(*laws, strict=True) if a or b]
@@ -133,5 +133,5 @@ def test_the_ends_enclose_the_logarithms_of_all_inputs(arithmetic, apart):
 
 def test_an_input_of_one_hypothesis_alone_has_an_infinite_logarithm():
     """Where one mass is zero the end is infinite, on the side of the other."""
-    low, high = log_ratios(LawPair.of(np.array([0.5, 0.5, 0.0]), np.array([0.0, 0.5, 0.5]), FLOAT))
+    low, high = log_ratios(LawPair.from_floats(np.array([0.5, 0.5, 0.0]), np.array([0.0, 0.5, 0.5]), FLOAT))
     assert (low, high) == (-np.inf, np.inf)

@@ -18,7 +18,7 @@ from ldpopt.numbers.enclosures import EXACT, FLOAT
 @pytest.mark.parametrize("epsilon", [1e-9, 0.3, 1.0, 40.0, 700.0])
 def test_the_level_is_enclosed(arithmetic, epsilon):
     """1/(e^epsilon - 1) and tanh(epsilon/2) lie between the ends, which are near each other [GI, Prop 2]."""
-    caps = Caps.of([LocalDP(epsilon), LocalDP(min(epsilon + 1, 700.0))], arithmetic)
+    caps = Caps.from_constraints([LocalDP(epsilon), LocalDP(min(epsilon + 1, 700.0))], arithmetic)
     with mpmath.workdps(400):
         for found, exact in ((caps.level, 1 / mpmath.expm1(mpf(epsilon))), (caps.eta, mpmath.tanh(mpf(epsilon) / 2))):
             assert mpf(float(found.lower)) <= exact <= mpf(float(found.upper))
@@ -28,8 +28,8 @@ def test_the_level_is_enclosed(arithmetic, epsilon):
 def test_the_least_cap_counts():
     """A cap on total variation below what epsilon implies, and epsilon's own otherwise."""
     constraints = [LocalDP(1.0), TotalVariation(0.3), TotalVariation(0.2)]
-    assert float(Caps.of(constraints, FLOAT).eta.upper) == 0.2
-    implied = Caps.of([LocalDP(1.0), TotalVariation(0.9)], FLOAT)
+    assert float(Caps.from_constraints(constraints, FLOAT).eta.upper) == 0.2
+    implied = Caps.from_constraints([LocalDP(1.0), TotalVariation(0.9)], FLOAT)
     assert float(implied.eta.upper) == pytest.approx(math.tanh(0.5), rel=1e-14)
 
 
@@ -37,7 +37,7 @@ def test_without_pure_ldp_there_is_no_level():
     """A cap on total variation alone leaves the columns unbounded."""
     for constraints in ([TotalVariation(0.3)], []):
         with pytest.raises(Unproved, match="LocalDP"):
-            Caps.of(constraints, FLOAT)
+            Caps.from_constraints(constraints, FLOAT)
 
 
 def test_what_is_paid_for_needs_no_factor():
@@ -77,13 +77,13 @@ def test_criteria_are_mixed_by_shares(arithmetic):
     rng = np.random.default_rng(0)
     p0, *others = rng.dirichlet(np.ones(4), 3)
     parts = WorstOf(KL, p0, others)
-    mixed = Mixed.of(parts, (1.0, 3.0), arithmetic)
+    mixed = Mixed.from_weights(parts, (1.0, 3.0), arithmetic)
     assert np.asarray(mixed.shares.upper) == pytest.approx([0.25, 0.75], rel=1e-14)
     assert float(mixed.tangent_sum.lower) <= math.fsum(mixed.linear) <= float(mixed.tangent_sum.upper)
-    slopes = [Mixed.of(parts, weights, arithmetic).linear for weights in ((1.0, 0.0), (0.0, 1.0))]
+    slopes = [Mixed.from_weights(parts, weights, arithmetic).linear for weights in ((1.0, 0.0), (0.0, 1.0))]
     assert mixed.linear == pytest.approx(0.25 * slopes[0] + 0.75 * slopes[1], abs=1e-14)
     with pytest.raises(Unproved, match="all zero"):
-        Mixed.of(parts, (0.0, 0.0), arithmetic)
+        Mixed.from_weights(parts, (0.0, 0.0), arithmetic)
     for wrong in ((1.0,), (1.0, -1.0), (1.0, math.nan), "ab"):
         with pytest.raises(Unproved, match="weights"):
-            Mixed.of(parts, wrong, arithmetic)
+            Mixed.from_weights(parts, wrong, arithmetic)

@@ -147,7 +147,7 @@ def test_chords_are_above_the_divergence(f, apart):
     constraints = [LocalDP(5.0), Outputs(2)]
     merger = Classes.checked(np.arange(4), p0, p1)
     for arithmetic in (FLOAT, EXACT):
-        boxes = Boxes.of(f, merger, (p0, p1), constraints, range(4), arithmetic)
+        boxes = Boxes.from_constraints(f, merger, (p0, p1), constraints, range(4), arithmetic)
         for _ in range(4):
             cut = float(rng.uniform(*boxes.root[:, 0]))
             for box in boxes.halves(boxes.root, Split(0, cut, 1, 2)):

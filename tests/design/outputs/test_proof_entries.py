@@ -44,7 +44,7 @@ def test_no_column_of_a_box_gains_more_than_the_listed_ones(eta, epsilon, arithm
     rng = np.random.default_rng(7)
     for utility, _ in itertools.product(utilities(), range(4)):
         constraints = [TotalVariation(eta), LocalDP(epsilon), Outputs(2)]
-        boxes = Chambers.of(utility, constraints, range(4), 10**6, arithmetic)
+        boxes = Chambers.from_constraints(utility, constraints, range(4), 10**6, arithmetic)
         ends = np.sort(rng.choice([0.0, 0.2, eta, 0.5, 1.0, *rng.random(2)], (2, 4)), axis=0)
         rows, pairs = rng.normal(size=4), np.triu(rng.random((4, 4)), 1)
         weights = rng.random(2 if isinstance(utility, WorstOf) else 1) + 0.1
@@ -113,7 +113,7 @@ def test_other_constraints_are_left_out_of_the_bound():
 def test_entries_that_are_rounded_are_enclosed():
     """Sums with the cap and products with the ratio are no floats: they are enclosed, and other entries are exact."""
     constraints = [TotalVariation(0.1), LocalDP(0.5), Outputs(2)]
-    boxes = Chambers.of(MutualInformation(PRIOR), constraints, range(4), 10**6, EXACT)
+    boxes = Chambers.from_constraints(MutualInformation(PRIOR), constraints, range(4), 10**6, EXACT)
     columns = boxes.columns(np.stack([[0.3, 0.0, 0.0, 0.0], [0.3, 1.0, 1.0, 1.0]]))
     entries = (columns.base + columns.rise).T
     both = 0.1 / np.expm1(0.5)

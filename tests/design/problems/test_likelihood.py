@@ -268,11 +268,11 @@ def test_logarithms_of_densities_that_underflow_are_not_used():
     """Far in a tail scipy's Laplace density is subnormal, and its logarithm wrong in the first digit: no range is built
     on it.
     """
-    far = likelihood.KnownLaw.of(stats.laplace()).log_density(np.array([1.0, 744.2, 800.0]))
+    far = likelihood.KnownLaw.from_distribution(stats.laplace()).log_density(np.array([1.0, 744.2, 800.0]))
     assert far.lower.tolist()[1:] == [-np.inf] * 2
     assert far.upper.tolist()[1:] == [np.inf] * 2
     assert far.lower[0] == pytest.approx(-1 - math.log(2), rel=1e-12)
-    near = likelihood.KnownLaw.of(stats.norm()).log_density(np.array([100.0]))
+    near = likelihood.KnownLaw.from_distribution(stats.norm()).log_density(np.array([100.0]))
     assert near.lower[0] == pytest.approx(-5000 - math.log(2 * math.pi) / 2, rel=1e-12)
 
 

@@ -18,7 +18,7 @@ CASES = {
     "approximate": (every_pair(8, 1.0, 0.05),),
     "approximate, none": (every_pair(8, 1.0, 0.0),),
     "capped": (Ratio(1.5), every_pair(8, 0.0, 0.3)),
-    "path": (HockeyStick.of(np.append(EDGES, EDGES + 1), np.append(EDGES + 1, EDGES), np.log(2.0), 0.0),),
+    "path": (HockeyStick.from_pairs(np.append(EDGES, EDGES + 1), np.append(EDGES + 1, EDGES), np.log(2.0), 0.0),),
     "pure and approximate": (Ratio(2.0), every_pair(8, 1.0, 0.02), every_pair(8, 0.0, 0.4)),
 }
 

@@ -36,7 +36,7 @@ def marginals(p, q):
 def test_chords_lie_above_every_column_of_their_interval(arithmetic, scale, spread):
     """c_i.q >= chi-squared of the marginals, in fractions, for every column whose posterior is in interval i."""
     p0, p1 = near(scale)
-    laws, order = LawPair.of(p0, p1, arithmetic), likelihood_ratio_order(p0, p1).tolist()
+    laws, order = LawPair.from_floats(p0, p1, arithmetic), likelihood_ratio_order(p0, p1).tolist()
     given = None if spread is None else arithmetic.of(spread)
     ends = rays(laws, order, np.array([0.0, 1.0]), given, arithmetic).a.midpoint
     knots = np.unique(np.linspace(*ends, 7))
@@ -95,7 +95,7 @@ def test_the_constant_of_the_alpha_divergence(order):
 def test_knots_that_do_not_cut(knots):
     """Too few knots, ties, cuts outside of what outputs can have, and NaN are refused."""
     p0, p1 = near(0.6)
-    laws = LawPair.of(p0, p1, FLOAT)
+    laws = LawPair.from_floats(p0, p1, FLOAT)
     with pytest.raises(Unproved):
         enclosed_chords(
             KL, laws, rays(laws, likelihood_ratio_order(p0, p1).tolist(), np.array(knots), None, FLOAT), knots, ()

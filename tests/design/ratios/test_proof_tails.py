@@ -175,7 +175,7 @@ def chosen(f, mirrored, order, scale, rng, of):
     knots = np.array([0.1, 0.5, 0.8, 1.0])
     if mirrored:
         knots = 1 - knots[::-1]
-    end = End.of(f, of.of(low), of.of(high), knots, mirrored)
+    end = End.from_knots(f, of.of(low), of.of(high), knots, mirrored)
     term = Moment(*all_pairs(4), order, 0.3)
     labels = np.repeat(np.arange(3), len(term))
     pairs = np.tile(np.arange(len(term)), 3)
@@ -242,7 +242,7 @@ def test_the_linear_utility_is_on_record(case, recorded, of):
 def test_an_order_below_the_power_pays_nothing():
     """A moment of a lower order than the divergence grows with does not bound its end."""
     knots = np.array([0.1, 0.5, 0.8, 1.0])
-    end = End.of(CHI_SQUARED, FLOAT.of(LAWS[0]), FLOAT.of(LAWS[1]), knots, False)
+    end = End.from_knots(CHI_SQUARED, FLOAT.of(LAWS[0]), FLOAT.of(LAWS[1]), knots, False)
     term = Moment(*all_pairs(4), 1.5, 0.3)
     values = np.stack([np.arange(12.0), np.zeros(12), np.ones(12), np.ones(12)])
     assert end.choose_multipliers([(0, term, values)], np.zeros(4), FLOAT) is None

@@ -15,7 +15,7 @@ LEVEL = 1 / np.expm1(1.0)
 def marginals_of(laws, f=KL, level=LEVEL):
     """The masses of a test of the first law against each of the others, all criteria alike."""
     compared = WorstOf(f, laws[0], laws[1:]).compared
-    return LawShares.of(compared, FLOAT.of(np.full(len(laws) - 1, 1 / (len(laws) - 1))), FLOAT.of(level))
+    return LawShares.from_comparisons(compared, FLOAT.of(np.full(len(laws) - 1, 1 / (len(laws) - 1))), FLOAT.of(level))
 
 
 def weights_in(marginals, simplices, masses):

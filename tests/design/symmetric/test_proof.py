@@ -83,6 +83,7 @@ def test_the_best_slope_proves_the_full_program(k, share, epsilon):
         assert made.bound == pytest.approx(truth, rel=1e-7, abs=1e-7)
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_slope_pushes_the_bound_below_the_optimum(seed):
     """The least bound over all slopes, by a search and at the ends of floats, is the optimum and never less."""

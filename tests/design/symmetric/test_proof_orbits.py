@@ -91,7 +91,7 @@ def least_numbers(groups, epsilon, eta):
 def test_the_least_bound_is_the_optimum_over_all_patterns(sizes, epsilon, share):
     """The best numbers prove the optimum of all 2^k patterns; drawn ones prove no less, in either arithmetic."""
     prior, constraints = prior_of(sizes), constraints_of(epsilon, share)
-    best, groups = full_program(prior, epsilon, share * math.tanh(epsilon / 2)), Groups.of(prior)
+    best, groups = full_program(prior, epsilon, share * math.tanh(epsilon / 2)), Groups.from_prior(prior)
     rows, pairs = least_numbers(groups, epsilon, share * math.tanh(epsilon / 2))
     posed = MutualInformation(prior), constraints, None
     certificate = OrbitDual(*posed, groups.values, rows, pairs)
@@ -197,7 +197,7 @@ def test_forged_numbers_prove_nothing(change, why, arithmetic):
 def test_a_lone_answer_makes_no_pair():
     """The price of a group of one answer with itself neither pays for an orbit nor counts in the bound."""
     posed, constraints = MutualInformation([0.2, 0.4, 0.4]), constraints_of(1.0, 0.3)
-    rows, pairs = least_numbers(Groups.of(posed.prior), 1.0, constraints[1].eta)
+    rows, pairs = least_numbers(Groups.from_prior(posed.prior), 1.0, constraints[1].eta)
     bound = OrbitDual(posed, constraints, None, np.array([0.2, 0.4]), rows, pairs).bound
     pairs[0, 0] = 1e3
     assert OrbitDual(posed, constraints, None, np.array([0.2, 0.4]), rows, pairs).bound == bound

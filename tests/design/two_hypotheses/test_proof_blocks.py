@@ -20,8 +20,8 @@ from ldpopt.numbers.enclosures import FLOAT
 
 def posed(f, p0, p1, epsilon, price, potentials):
     """The blocks of a problem, and the dual_factor that all pairs of inputs need, one after the other."""
-    order, level = likelihood_ratio_order(p0, p1), Caps.of([LocalDP(epsilon)], FLOAT).level
-    laws, u, n = LawPair.of(p0, p1, FLOAT).take(order), FLOAT.of(potentials), len(order)
+    order, level = likelihood_ratio_order(p0, p1), Caps.from_constraints([LocalDP(epsilon)], FLOAT).level
+    laws, u, n = LawPair.from_floats(p0, p1, FLOAT).take(order), FLOAT.of(potentials), len(order)
     parts = (laws.difference, laws.p1, laws.p0)
     d, b, a = (FLOAT.concatenate([part[i:].cumsum() for i in range(n)]) for part in parts)
     paid = FLOAT.concatenate([u[i + 1 :] - u[i] for i in range(n)]) + price
@@ -88,9 +88,9 @@ def test_running_sums_keep_the_digits_of_small_blocks():
     """A block of 1e-25 beside masses near one has all its digits, and sums of 1e-300 are not lost to underflow."""
     rng = np.random.default_rng(1)
     values = np.concatenate([rng.random(50), 1e-25 * rng.random(50), rng.random(50)])
-    sums = blocks.RunningSums.of(values)
+    sums = blocks.RunningSums.from_values(values)
     assert sums.between(np.array([50]), np.array([100]))[0] == pytest.approx(values[50:100].sum(), rel=1e-6)
-    tiny = blocks.RunningSums.of(1e-300 * rng.random(100), 1e-300 * rng.random(100))
+    tiny = blocks.RunningSums.from_values(1e-300 * rng.random(100), 1e-300 * rng.random(100))
     assert 0 < abs(tiny.between(np.array([0]), np.array([100]))[0]) < 1e-297
 
 

@@ -101,8 +101,8 @@ def test_reports_that_the_plan_does_not_know(tmp_path: Path, line: str, where: s
         counted(PLAN, tmp_path / "r.csv")
 
 
-def test_what_cannot_be_counted(tmp_path: Path) -> None:
-    """Absent columns, pairs that are no pairs, and sums over different plans are refused."""
+def test_absent_columns_and_invalid_pairs_are_refused(tmp_path: Path) -> None:
+    """Absent columns, invalid pairs, and sums over different plans raise `InvalidInput`."""
     (tmp_path / "r.csv").write_text("a\n0\n")
     with pytest.raises(InvalidInput, match="'b'"):
         counted(PLAN, tmp_path / "r.csv")
@@ -210,8 +210,8 @@ def test_csv_holds_the_same_as_text(written):
     assert rows.columns["age"].tolist() == [None if v is None else str(v) for v in table["age"].to_pylist()]
 
 
-def test_what_is_no_public_column_is_refused(written):
-    """A column that is not there is named beside those that are; a question never makes groups."""
+def test_an_unknown_public_column_is_refused(written):
+    """The message names the public columns that exist; a question never defines groups."""
     plan, folder, _ = written
     with pytest.raises(InvalidInput, match=r"\(age, città; carry"):
         read_rows(plan, folder / "reports.parquet", ["region"])

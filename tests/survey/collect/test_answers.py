@@ -87,7 +87,7 @@ def test_folders_and_lists(tmp_path: Path) -> None:
     assert input_files([tmp_path / "b.csv"])[0].name == "b.csv"
 
 
-def test_what_is_no_input(tmp_path: Path) -> None:
+def test_mixed_unknown_and_absent_files_are_refused(tmp_path: Path) -> None:
     """Mixed kinds, other kinds, nothing, and absent files are refused."""
     (tmp_path / "a.csv").write_text("x\n1\n")
     pq.write_table(pa.table({"x": [1]}), tmp_path / "b.parquet")
@@ -142,7 +142,7 @@ def test_a_broken_parquet_is_refused(tmp_path: Path) -> None:
 def test_an_open_quote_does_not_read_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quote that never closes ends in an error before memory does."""
     monkeypatch.setattr(answers, "PARTITION_BYTES", 64)
-    monkeypatch.setattr(delimited, "MAX_RECORD", 256)
+    monkeypatch.setattr(delimited, "MAX_RECORD_BYTES", 256)
     (tmp_path / "a.csv").write_text('x\n"' + "a\n" * 5000)
     with pytest.raises(InvalidInput, match="quote"):
         partitions([tmp_path / "a.csv"])

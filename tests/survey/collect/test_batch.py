@@ -25,7 +25,7 @@ from ldpopt_survey.collect.batch import (
     refuse_duplicates,
     require_columns,
 )
-from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt_survey.collect.randomness import Fresh, Memoized, Simulated
 from ldpopt_survey.collect.words import create_key, read_key
 from ldpopt_survey.plan.plan import Plan, make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -40,13 +40,13 @@ def plan(**changes: object) -> Plan:
 
 
 @pytest.fixture
-def key(tmp_path: Path) -> Memoised:
+def key(tmp_path: Path) -> Memoized:
     """A survey key."""
     create_key(tmp_path / "key")
-    return Memoised(tmp_path / "key")
+    return Memoized(tmp_path / "key")
 
 
-def test_second_rows_are_dropped_and_counted(key: Memoised) -> None:
+def test_second_rows_are_dropped_and_counted(key: Memoized) -> None:
     """Rows, duplicates and the reports' answers are those of the first row of each respondent."""
     raw = pd.DataFrame({"id": list("abacbbd"), "answer": ["no", "yes", "yes", "no", "no", "no", "yes"]})
     reports, tally = privatize_frame(plan(respondent="id", first_of_duplicates=True), raw, key)
@@ -56,7 +56,7 @@ def test_second_rows_are_dropped_and_counted(key: Memoised) -> None:
         privatize_frame(plan(respondent="id"), raw, key)
 
 
-def test_rows_are_numbered_across_batches(key: Memoised) -> None:
+def test_rows_are_numbered_across_batches(key: Memoized) -> None:
     """The number of a row goes on from one record batch to the next, for what is dropped and for what is refused."""
     made = plan(respondent="id", first_of_duplicates=True, carry=("place",))
     privatizer = Privatizer(made, "memoised", key.key())
@@ -72,7 +72,7 @@ def test_rows_are_numbered_across_batches(key: Memoised) -> None:
         privatizer.partition(bad, 0, 10, np.empty(0, np.int64))
 
 
-def test_every_respondent_has_an_id(key: Memoised) -> None:
+def test_every_respondent_has_an_id(key: Memoized) -> None:
     """Empty and missing ids are refused with their row, whole numbers and texts are taken, nothing else is."""
     made = plan(respondent="id")
     for ids in (["a", "", "c"], ["a", None, "c"]):
@@ -86,8 +86,8 @@ def test_every_respondent_has_an_id(key: Memoised) -> None:
             privatize_frame(made, pa.table({"id": ids, "answer": ["no", "yes"]}), key)
 
 
-def test_what_is_needed_is_there_once() -> None:
-    """A column that lacks, or that is there twice, is refused, and its neighbours are not shown."""
+def test_a_needed_column_must_occur_exactly_once() -> None:
+    """A column that is missing or occurs twice is refused, and no message shows the other columns."""
     simulated = Simulated(np.random.default_rng(0))
     with pytest.raises(InvalidInput, match="1 other at") as caught:
         privatize_frame(plan(), pd.DataFrame({"secret": [1]}), simulated)
@@ -98,7 +98,7 @@ def test_what_is_needed_is_there_once() -> None:
     require_columns(["a"], ["b", "a"], "here")
     with pytest.raises(InvalidInput, match="data frame"):
         privatize_frame(plan(), 7, simulated)
-    with pytest.raises(InvalidInput, match="at least one row"):
+    with pytest.raises(InvalidInput, match="no rows; expected at least one"):
         privatize_frame(plan(), pd.DataFrame({"answer": []}, dtype=str), simulated)
 
 

@@ -25,9 +25,9 @@ from ldpopt_survey.collect import commit
 from ldpopt_survey.collect.aggregate import aggregate
 from ldpopt_survey.collect.coding import Tally
 from ldpopt_survey.collect.commit import join, write_manifest, write_reports
-from ldpopt_survey.collect.manifest import Manifest, folder_manifest, in_table, with_manifest
+from ldpopt_survey.collect.manifest import Manifest, folder_manifest, manifest_in_schema, with_manifest
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey.collect.randomness import Memoized
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import Plan, make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -39,7 +39,7 @@ def part(rows: list[str], mark: str) -> pa.Table:
     """A partition's reports, with a dictionary, a string view and a plain column."""
     labels = pa.array(rows).dictionary_encode()
     table = pa.table({"q": labels, "place": pa.array(rows).cast(pa.string_view()), "n": list(range(len(rows)))})
-    return with_manifest(table, Manifest.of(PLAN, "fresh", len(rows), [mark * 32]))
+    return with_manifest(table, Manifest.from_plan(PLAN, "fresh", len(rows), [mark * 32]))
 
 
 PARTS = [part(["0", "1"], "1"), part(["1"], "2"), part(["0", "0", "1"], "3")]
@@ -51,7 +51,7 @@ def test_parts_are_joined_whole(tmp_path: Path, ending: str) -> None:
     paths = [tmp_path / f"{number}.{ending}" for number in range(3)]
     for path, table in zip(paths, PARTS, strict=True):
         write_reports(path, table)
-    made = Manifest.of(PLAN, "fresh", 6, ["1" * 32, "2" * 32, "3" * 32])
+    made = Manifest.from_plan(PLAN, "fresh", 6, ["1" * 32, "2" * 32, "3" * 32])
     join(paths, tmp_path / f"all.{ending}", made)
     if ending == "csv":
         lines = (tmp_path / "all.csv").read_text().splitlines()
@@ -62,7 +62,7 @@ def test_parts_are_joined_whole(tmp_path: Path, ending: str) -> None:
         found = pq.read_table(tmp_path / "all.parquet")
         assert found.column("q").to_pylist() == ["0", "1", "1", "0", "0", "1"]
         assert found.column("n").to_pylist() == [0, 1, 0, 0, 1, 2]
-        assert in_table(found.schema, "here") == made
+        assert manifest_in_schema(found.schema, "here") == made
         pq.read_table(tmp_path / "all.parquet", page_checksum_verification=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*(p.name for p in paths), f"all.{ending}"])
 
@@ -104,7 +104,7 @@ class Run:
 
     def __call__(self, name: str, progress: Callable[[int, int], None] | None = None, **other: Any) -> Tally:
         plan, key = other.get("plan", self.plan), other.get("key", self.folder / "key")
-        return privatize(plan, self.folder / "raw", self.folder / name, Memoised(key), progress=progress)
+        return privatize(plan, self.folder / "raw", self.folder / name, Memoized(key), progress=progress)
 
     def until(self, name: str, parts: int) -> Path:
         """Stop after so many parts; the work folder that is left."""
@@ -328,7 +328,7 @@ def test_rows_are_counted_again(run: Run) -> None:
     manifest = strict.json_value((run.folder / "out" / "_manifest.json").read_bytes())
     for rows in (FILES * ROWS + 1, FILES * ROWS - 1, "24", None, True):
         (run.folder / "out" / "_manifest.json").write_text(strict.json_text(manifest | {"rows": rows}))
-        with pytest.raises(InvalidInput, match=r"files that add up to the whole|rows: expected a whole number"):
+        with pytest.raises(InvalidInput, match=r"do not add up to the folder's manifest|rows: expected a whole number"):
             aggregate(run.plan, run.folder / "out")
 
 
@@ -337,13 +337,13 @@ def test_a_part_that_is_cut_at_a_line_end_is_not_counted(run: Run) -> None:
     run("out")
     part = run.folder / "out" / "part-000002.csv"
     part.write_bytes(b"".join(part.read_bytes().splitlines(True)[:-1]))
-    with pytest.raises(InvalidInput, match="the bytes that their manifest is about"):
+    with pytest.raises(InvalidInput, match="do not match the checksum in their manifest"):
         aggregate(run.plan, run.folder / "out")
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_nothing_is_left_beside_a_name_that_was_taken_in_mid_run(run: Run, name: str) -> None:
-    """The run ends before it puts a manifest or a note beside a file that is not its own."""
+def test_a_run_leaves_no_file_next_to_an_output_created_meanwhile(run: Run, name: str) -> None:
+    """The run ends before it writes a manifest or a note next to a file of another program."""
 
     def appear(done: int, total: int) -> None:
         if done == total:

@@ -10,7 +10,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect import commit
 from ldpopt_survey.collect.aggregate import aggregate
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised, Simulated
+from ldpopt_survey.collect.randomness import Memoized, Simulated
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -64,12 +64,12 @@ def test_the_ledger_refuses_a_second_report_of_the_same_answers(tmp_path: Path, 
 
 
 def test_the_same_key_makes_the_same_reports_again(tmp_path: Path) -> None:
-    """Memoised reports are replaced by the same bytes."""
+    """Memoized reports are replaced by the same bytes."""
     create_key(tmp_path / "key")
     out, ledger = tmp_path / "r.csv", tmp_path / "ledger"
-    privatize(NAMED, answers(tmp_path, 50), out, Memoised(tmp_path / "key"), ledger=ledger)
+    privatize(NAMED, answers(tmp_path, 50), out, Memoized(tmp_path / "key"), ledger=ledger)
     content = out.read_bytes()
-    privatize(NAMED, answers(tmp_path, 50), out, Memoised(tmp_path / "key"), ledger=ledger, force=True)
+    privatize(NAMED, answers(tmp_path, 50), out, Memoized(tmp_path / "key"), ledger=ledger, force=True)
     assert out.read_bytes() == content
 
 
@@ -102,6 +102,7 @@ def test_nothing_else_is_replaced(tmp_path: Path) -> None:
     assert os.path.islink(tmp_path / "link.csv")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", OUTPUTS)
 @pytest.mark.parametrize("step", ["os.replace", "rename"])
 def test_a_kill_while_replacing_loses_neither(tmp_path: Path, name: str, step: str, monkeypatch) -> None:

@@ -13,7 +13,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import ProposalOptions, Reading, SurveySpec, plan_survey, propose
 from ldpopt_survey.collect.answers import partitions
 from ldpopt_survey.collect.batch import privatize_frame
-from ldpopt_survey.collect.leaks import discloses, find_leaks, find_routes, refuse_leaks, routed, sampled_rows
+from ldpopt_survey.collect.leaks import add_routes, discloses, find_leaks, find_routes, refuse_leaks, sample_rows
 from ldpopt_survey.collect.privatize import privatize
 from ldpopt_survey.collect.randomness import Fresh, Simulated
 from ldpopt_survey.datafiles.columns import profile
@@ -47,7 +47,7 @@ def survey(*questions: QuestionSpec, **said: Any) -> SurveySpec:
 
 
 def leaks(survey: SurveySpec, file: dict[str, Any], **changed: Any) -> set[tuple[str, tuple[str, ...]]]:
-    return {(leak.what, leak.by) for leak in find_leaks(survey, pa.table({**file, **changed}))}
+    return {(leak.subject, leak.sources) for leak in find_leaks(survey, pa.table({**file, **changed}))}
 
 
 def test_blanks_that_follow_an_answer(file: dict[str, Any]) -> None:
@@ -148,7 +148,7 @@ def test_the_probability_by_chance_is_that_of_counting() -> None:
         assert discloses(even, even) == (2.0**-n <= 1e-6)
 
 
-def test_the_message_and_the_consent_form_say_it_without_a_value(file: dict[str, Any], tmp_path: Path) -> None:
+def test_message_and_consent_form_name_a_leak_without_values(file: dict[str, Any], tmp_path: Path) -> None:
     """Refused in frames and files, accepted by name, told to respondents; the message holds names alone."""
     spec = survey(carry=("copy",))
     raw = {name: file[name] for name in ("drug", "region")} | {
@@ -180,7 +180,7 @@ def test_the_message_and_the_consent_form_say_it_without_a_value(file: dict[str,
         survey(revealed={"drug": ["nothing"]})
 
 
-def test_the_joint_guarantee_is_computed_from_what_is_seen() -> None:
+def test_the_joint_guarantee_leaves_out_unprotected_questions() -> None:
     """The promise leaves out the unprotected question, and holds between answers with the same empty reports."""
     tables = {"drug": [[0.75, 0.25], [0.25, 0.75]], "type": [[0.9, 0.1], [0.1, 0.9]]}
     plan = make_plan(survey(DRUG, TYPE, carry=("c",), revealed={"drug": ["c", "type"]}), tables)
@@ -200,8 +200,8 @@ def test_routes_are_proposed(file: dict[str, Any], tmp_path: Path) -> None:
     rows = zip(*columns.values(), strict=True)
     path = tmp_path / "a.csv"
     path.write_text("\n".join(",".join(row) for row in [tuple(columns), *rows]) + "\n")
-    table = sampled_rows(partitions([path]), list(columns))
-    made = routed(propose(profile(path), ProposalOptions(missing_answers="left out")), table)
+    table = sample_rows(partitions([path]), list(columns))
+    made = add_routes(propose(profile(path), ProposalOptions(missing_answers="left out")), table)
     assert made.names == ["drug", "type", "region"]
     assert made.questions[1].spec.asked_if == (("drug", ("yes",)),)
     spec = SurveySpec("s", tuple(one.spec for one in made.questions), epsilon=4.0, design="split")
@@ -213,12 +213,12 @@ def test_routes_are_proposed(file: dict[str, Any], tmp_path: Path) -> None:
     assert find_routes([DRUG, TYPE], pa.table({"drug": file["drug"], "type": blank})) == {}
 
 
-def test_stretches_of_a_long_file_are_looked_at(tmp_path: Path) -> None:
+def test_stretches_of_a_long_file_are_searched(tmp_path: Path) -> None:
     """At most so many rows are read, in stretches from the beginning to the end."""
     for number in range(20):
         (tmp_path / f"{number:02}.csv").write_text("a\n" + f"{number}\n" * 100)
     parts = partitions(sorted(tmp_path.glob("*.csv")))
-    found = sampled_rows(parts, ["a"], 400)["a"].to_pylist()
+    found = sample_rows(parts, ["a"], 400)["a"].to_pylist()
     assert len(found) == 400
     assert (found[0], found[-1], len(set(found))) == ("0", "19", 8)
-    assert sampled_rows(parts, ["a"]).num_rows == 2000
+    assert sample_rows(parts, ["a"]).num_rows == 2000

@@ -18,7 +18,7 @@ import pytest
 from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect.ledger import Ledger, Marks, RowMarker, _marks, ledger_of
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt_survey.collect.randomness import Fresh, Memoized, Simulated
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import Plan, make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -92,9 +92,9 @@ def test_one_question_alone_is_no_repetition() -> None:
         raw = pd.DataFrame({"vote": rng.random(int(rng.integers(1, 3000))) < rng.uniform(0.05, 0.5)})
         for frame in (raw, pd.concat([raw] * 2, ignore_index=True)):
             marking = RowMarker(["vote"], ["vote"], b"k" * 32)
-            list(marking.passing(pa.table(frame).to_batches(1 << 16)))
-            assert not (frame is raw and marking.marks.repeats)
-        assert marking.marks.repeats >= (len(raw) > 1500)
+            list(marking.mark_batches(pa.table(frame).to_batches(1 << 16)))
+            assert not (frame is raw and marking.marks.has_repeated_rows)
+        assert marking.marks.has_repeated_rows >= (len(raw) > 1500)
 
 
 def test_the_same_people_twice_in_one_run_are_refused(tmp_path: Path) -> None:
@@ -130,14 +130,14 @@ def test_rounds_are_counted_and_memoised_words_spend_nothing(tmp_path: Path) -> 
     for name in ("k", "other"):
         create_key(tmp_path / name)
     for number, (made, source, rounds) in enumerate([
-        (plan(respondent="id"), Memoised(tmp_path / "k"), 0), (plan(respondent="id"), Memoised(tmp_path / "k"), 0),
+        (plan(respondent="id"), Memoized(tmp_path / "k"), 0), (plan(respondent="id"), Memoized(tmp_path / "k"), 0),
         (plan(respondent="id"), Simulated(1), 0), (plan(respondent="id", round=2), Fresh(), 1),
         (plan(respondent="id", round=3), Fresh(), 2),
     ]):  # fmt: skip
         tally = privatize(made, tmp_path / "a.csv", tmp_path / f"{number}.csv", source, ledger=tmp_path / "l")
         assert (tally.rows, tally.other_rounds) == (N, rounds)
     assert (tmp_path / "0.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
-    for source in (Memoised(tmp_path / "other"), Fresh()):
+    for source in (Memoized(tmp_path / "other"), Fresh()):
         with pytest.raises(InvalidInput, match="epsilon twice"):
             privatize(plan(respondent="id"), tmp_path / "a.csv", tmp_path / "r.csv", source, ledger=tmp_path / "l")
 
@@ -146,7 +146,7 @@ def marks(raw: pd.DataFrame, secret: bytes = b"k" * 32) -> Marks:
     import pyarrow as pa
 
     marking = RowMarker(["vote", "age"], ["vote", "age"], secret)
-    list(marking.passing(pa.table(raw).to_batches(1 << 16)))
+    list(marking.mark_batches(pa.table(raw).to_batches(1 << 16)))
     return marking.marks
 
 
@@ -158,19 +158,19 @@ def test_other_people_are_let_through() -> None:
         n, share = int(10 ** rng.uniform(0, 3.7)), rng.uniform(0.001, 0.5)
         one, other = (marks(pd.DataFrame({"vote": rng.random(n) < share, "age": rng.integers(0, 3, n) * (share > 0.2)}))
                       for _ in range(2))  # fmt: skip
-        assert not one.same(other)
-        assert not one.repeats
+        assert not one.overlaps(other)
+        assert not one.has_repeated_rows
 
 
-def test_marks_say_nothing_without_the_key_and_join() -> None:
-    """Under two keys no mark is the same; of parts they add up; a ledger that is none is refused."""
+def test_marks_depend_on_the_key_and_add_up() -> None:
+    """Under two keys no mark is the same, marks of parts add up, and a malformed ledger is refused."""
     raw = people(9)
     one, other = marks(raw), marks(raw, b"o" * 32)
-    assert one.same(one)
-    assert not one.same(other)
+    assert one.overlaps(one)
+    assert not one.overlaps(other)
     halves = marks(raw.iloc[:300]) + marks(raw.iloc[300:])
     assert halves.rows == N
-    assert halves.same(one)
+    assert halves.overlaps(one)
 
 
 HEAD = '"format": "ldpopt-ledger", "version": 1'
@@ -187,7 +187,7 @@ def test_a_file_that_is_no_ledger(tmp_path: Path, content: str) -> None:
     assert (tmp_path / "l").read_text() == content
 
 
-def test_no_round_of_which_respondents_were_not_told(tmp_path: Path) -> None:
+def test_a_round_beyond_the_announced_ones_is_refused(tmp_path: Path) -> None:
     """A survey of two rounds has no third, whatever a later plan declares, but for other people or another name."""
     for number in range(3):
         people(number).to_csv(tmp_path / f"{number}.csv", index=False)

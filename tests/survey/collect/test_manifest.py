@@ -26,8 +26,8 @@ from ldpopt_survey.collect.manifest import (
     fingerprint_rows,
     folder_content,
     folder_manifest,
-    in_table,
     is_hex,
+    manifest_in_schema,
     row_set,
     with_manifest,
 )
@@ -85,7 +85,7 @@ def test_rows_without_respondents_have_the_fingerprint_of_their_partition_and_ru
 
 
 @pytest.mark.parametrize("value", ["", "0" * 31, "0" * 33, "G" * 32, "A" * 32, 5, None])
-def test_what_is_no_fingerprint(value: object) -> None:
+def test_malformed_fingerprints_are_refused(value: object) -> None:
     """Anything but 32 lower-case hexadecimal digits is refused."""
     assert not is_hex(value)
     with pytest.raises(InvalidInput, match="32 hexadecimal digits"):
@@ -97,7 +97,7 @@ PARTS = ["0" * 31 + "1", "f" * 32, "7" * 32]
 
 
 def manifest(**changes: Any) -> Manifest:
-    return Manifest.of(PLAN, **{"mode": "fresh", "rows": 9, "parts": PARTS, "sha256": "a" * 64, **changes})
+    return Manifest.from_plan(PLAN, **{"mode": "fresh", "rows": 9, "parts": PARTS, "sha256": "a" * 64, **changes})
 
 
 def test_manifests_are_read_as_they_were_written() -> None:
@@ -105,15 +105,15 @@ def test_manifests_are_read_as_they_were_written() -> None:
     for one in (manifest(), manifest(mode="simulated"), manifest(sha256=""), manifest(rows=0, parts=[])):
         assert Manifest.from_json(one.to_json(), "x") == one
         table = with_manifest(pa.table({"q": ["0"]}), one)
-        assert in_table(table.schema, "x") == one
+        assert manifest_in_schema(table.schema, "x") == one
     assert manifest(mode="simulated").simulation
     assert not manifest(mode="memoised").simulation
-    assert in_table(pa.table({"q": ["0"]}).schema, "x") is None
+    assert manifest_in_schema(pa.table({"q": ["0"]}).schema, "x") is None
     assert manifest().fingerprint == "7" * 32
 
 
 @pytest.mark.parametrize("block", range(2))
-def test_mutated_manifests_are_refused_or_say_the_same(block: int) -> None:
+def test_mutated_manifests_are_refused_or_equivalent(block: int) -> None:
     """Of 2,000 mutations nothing but `InvalidInput` comes out, and what is still read is a manifest."""
     text = manifest().to_json().encode()
     refused = 0

@@ -20,7 +20,7 @@ from ldpopt_survey.collect.aggregate import Counts, aggregate
 from ldpopt_survey.collect.ledger import Ledger, Marks, ledger_of
 from ldpopt_survey.collect.manifest import Manifest
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Fresh, Memoised
+from ldpopt_survey.collect.randomness import Fresh, Memoized
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import Plan, compose_claims, make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -57,7 +57,7 @@ def run(tmp_path: Path) -> Any:
 
 
 @pytest.mark.full
-def test_of_every_person_what_was_told_is_true() -> None:
+def test_every_consent_form_holds_for_every_person() -> None:
     """In 100 random panels no person that a ledger lets through is in two reports of a round, in more rounds than any
     of their forms said, or has reports that together tell more than any of their forms said."""
     rng = np.random.default_rng(7)
@@ -70,7 +70,7 @@ def test_of_every_person_what_was_told_is_true() -> None:
             made = plans[int(rng.integers(1, 4)), rng.choice([None, 1, 2, 3]), float(rng.choice([0.6, 0.8]))]
             words = f"{made.checksum} {rng.integers(0, 2)}"
             people = np.unique(rng.integers(0, 6, int(rng.integers(1, 6)))).astype(np.uint64)
-            why = ledger.standing(made, words, people, alike=True).why
+            why = ledger.standing(made, words, people, different_people=True).reasons
             for person, kind in zip(people.tolist(), why, strict=True):
                 after = dict([*history.get(person, []), (words, made)])
                 true = words in dict(history.get(person, [])) or _true_of(list(after.values()))
@@ -128,12 +128,12 @@ class _InMemory(Ledger):
         """As the file's, without its lock."""
         from ldpopt_survey.collect.ledger import Entry
 
-        self._standing(entry := Entry.of(plan, words, marks, people), self._kept, alike).refuse(plan, self.path)
+        self._standing(entry := Entry.from_plan(plan, words, marks, people), self._kept, alike).refuse(plan, self.path)
         self._write(b"", [*self._kept, entry])
 
 
-def test_randomized_response_meets_the_bound_of_what_is_told() -> None:
-    """What `together` says of several rounds of a yes/no question is what the reports tell."""
+def test_randomized_response_attains_the_bound_over_rounds() -> None:
+    """For a yes/no question the bound over several rounds is the guarantee of its composed reports."""
     made = [plan(keep=keep) for keep in (0.6, 0.8, 0.7)]
     _, eta = compose_claims([one.promised() for one in made])
     assert eta == pytest.approx(_total_variation([(1 + one.eta) / 2 for one in made]), rel=1e-9)
@@ -193,8 +193,8 @@ def test_names_in_pieces_are_the_same_people(run: Any) -> None:
         run(plan(2, rounds=1), ["Zoe\u0308", "Jose\u0301", " ab", "12000", "100000", "15"])
 
 
-def test_a_larger_epsilon_is_not_what_was_told(run: Any) -> None:
-    """Two rounds were told of, at their epsilon: neither form is true of rounds with different ones."""
+def test_a_larger_epsilon_violates_the_consent_form(run: Any) -> None:
+    """The forms state two rounds at one epsilon: neither holds for rounds with different ones."""
     run(plan(1, keep=0.6), range(20))
     with pytest.raises(InvalidInput, match="and 20 whose reports of all rounds would exceed"):
         run(plan(2, keep=0.8), range(20))
@@ -204,8 +204,8 @@ def test_a_larger_epsilon_is_not_what_was_told(run: Any) -> None:
     assert run(plan(2, rounds=None, keep=0.55), range(20)).rounds == (0, 20)
 
 
-def test_what_was_told_last_binds_too(run: Any) -> None:
-    """Forms that say one round bind after forms that said three; a survey of another name is told of anew."""
+def test_later_consent_forms_bind_too(run: Any) -> None:
+    """A form of one round binds after forms of three rounds; a survey of another name starts anew."""
     run(plan(1, rounds=3), range(20))
     with pytest.raises(InvalidInput, match="and 20 whose"):
         run(plan(2, rounds=1), range(20))
@@ -223,7 +223,7 @@ def test_memoised_words_again_spend_nothing(tmp_path: Path) -> None:
         (1, "a", (30,)), (1, "a", (30,)), (2, "b", (0, 30)), (1, "more", (32,)), (1, "a", (30,))
     ]):  # fmt: skip
         out = tmp_path / f"r{at}.csv"
-        tally = privatize(plan(number), tmp_path / f"{name}.csv", out, Memoised(tmp_path / "k"), ledger=tmp_path / "l")
+        tally = privatize(plan(number), tmp_path / f"{name}.csv", out, Memoized(tmp_path / "k"), ledger=tmp_path / "l")
         assert tally.rounds == rounds
     assert (tmp_path / "r0.csv.manifest.json").read_bytes() == (tmp_path / "r4.csv.manifest.json").read_bytes()
     assert len(Ledger(tmp_path / "l")._content()[1]) == 3  # type: ignore[index]
@@ -308,7 +308,7 @@ def test_plans_in_a_folder_share_a_ledger(tmp_path: Path, run: Any) -> None:
 
 
 @pytest.mark.parametrize("out", ["r.csv", "r.parquet", "folder"])
-def test_reports_say_how_many_answered_how_many_rounds(tmp_path: Path, run: Any, out: str) -> None:
+def test_reports_count_people_by_rounds_answered(tmp_path: Path, run: Any, out: str) -> None:
     """In the manifest, in counts and their file, on the page, and in what `survey verify` says; sums add up."""
     run(plan(1), range(60))
     made = plan(2)
@@ -331,8 +331,8 @@ def test_reports_say_how_many_answered_how_many_rounds(tmp_path: Path, run: Any,
     assert words in repr(found)
 
 
-def test_reports_of_people_who_were_not_told_fail(tmp_path: Path) -> None:
-    """A manifest that says that people are in more rounds than they were told of does not verify."""
+def test_reports_beyond_the_announced_rounds_fail_verification(tmp_path: Path) -> None:
+    """A manifest with people in more rounds than their consent forms state does not verify."""
     made = plan(2, rounds=1)
     privatize(made, answers(tmp_path / "a.csv", range(60)), tmp_path / "r.parquet", Fresh())
     (tmp_path / "a.csv").unlink()
@@ -340,10 +340,10 @@ def test_reports_of_people_who_were_not_told_fail(tmp_path: Path) -> None:
     assert verify_delivery(tmp_path)
     import pyarrow.parquet as pq
 
-    from ldpopt_survey.collect.manifest import in_table, with_manifest
+    from ldpopt_survey.collect.manifest import manifest_in_schema, with_manifest
 
     table = pq.read_table(tmp_path / "r.parquet")
-    said = in_table(table.schema, "")
+    said = manifest_in_schema(table.schema, "")
     assert said is not None
     changed = Manifest.from_dict(said.to_dict() | {"rounds": [50, 10]}, "")
     pq.write_table(with_manifest(table, changed), tmp_path / "r.parquet")

@@ -32,7 +32,7 @@ from ldpopt.files.atomic import UNFINISHED
 from ldpopt_survey.collect import privatize as tasks
 from ldpopt_survey.collect.batch import privatize_frame
 from ldpopt_survey.collect.privatize import Job, privatize, privatize_partition
-from ldpopt_survey.collect.randomness import Fresh, Memoised, Simulated
+from ldpopt_survey.collect.randomness import Fresh, Memoized, Simulated
 from ldpopt_survey.collect.runner import Threads
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.collect.workfolder import WorkFolder, description
@@ -91,16 +91,16 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def memoised(tmp_path: Path, key: Path) -> Memoised:
-    """Memoised randomness."""
-    return Memoised(shutil.copy(key, tmp_path / "survey.key"))
+def memoised(tmp_path: Path, key: Path) -> Memoized:
+    """Memoized randomness."""
+    return Memoized(shutil.copy(key, tmp_path / "survey.key"))
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, made_answers: Path, key: Path) -> dict[str, bytes]:
     """The reports of a run that nothing interrupts."""
     path = tmp_path_factory.mktemp("whole") / "reports"
-    privatize(plan(), made_answers, path, Memoised(key))
+    privatize(plan(), made_answers, path, Memoized(key))
     return contents(path)
 
 
@@ -112,7 +112,7 @@ def reports_of(path: Path) -> pd.DataFrame:
     return pd.read_parquet(path)
 
 
-def test_reports_hold_reports_and_carried_columns_alone(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
+def test_reports_hold_reports_and_carried_columns_alone(tmp_path: Path, answers: Path, memoised: Memoized) -> None:
     """Rows keep their order; no id, no raw column and no other column of the answers is written."""
     tally = privatize(plan(), answers, tmp_path / "reports", memoised)
     found, raw = reports_of(tmp_path / "reports"), pd.concat([frame(file) for file in range(FILES)])
@@ -152,7 +152,7 @@ def test_reports_follow_the_channel(tmp_path: Path) -> None:
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("ending", ["", ".parquet", ".csv"])
-def test_memoised_reports_repeat(tmp_path: Path, answers: Path, memoised: Memoised, ending: str) -> None:
+def test_memoised_reports_repeat(tmp_path: Path, answers: Path, memoised: Memoized, ending: str) -> None:
     """A second run, on two threads, gives the same bytes; another round gives others."""
     outputs = [tmp_path / f"r{i}{ending}" for i in range(3)]
     for output, runner in zip(outputs[:2], (Threads(), Threads(2)), strict=True):
@@ -163,7 +163,7 @@ def test_memoised_reports_repeat(tmp_path: Path, answers: Path, memoised: Memois
     assert read[0] != read[2]
 
 
-def test_memoised_reports_follow_the_respondent(tmp_path: Path, memoised: Memoised) -> None:
+def test_memoised_reports_follow_the_respondent(tmp_path: Path, memoised: Memoized) -> None:
     """In another order, another file, another format and another company, a respondent's report is the same."""
     raw = pd.concat([frame(0), frame(1)]).reset_index(drop=True)
     shuffled = raw.sample(frac=0.7, random_state=1)
@@ -178,7 +178,7 @@ def test_memoised_reports_follow_the_respondent(tmp_path: Path, memoised: Memois
     pd.testing.assert_frame_equal(table.to_pandas().astype(str), two, check_dtype=False)
 
 
-def test_a_changed_channel_draws_new_words(tmp_path: Path, memoised: Memoised) -> None:
+def test_a_changed_channel_draws_new_words(tmp_path: Path, memoised: Memoized) -> None:
     """Under another channel a respondent's report is drawn anew, not decided by the same word."""
     raw = pa.table({"id": [str(i) for i in range(4000)], "q": [0] * 4000})
     spec = SurveySpec("s", (QuestionSpec("q", (0, 1)),), respondent="id")
@@ -215,7 +215,7 @@ import numpy as np
 from pathlib import Path
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised, Simulated
+from ldpopt_survey.collect.randomness import Memoized, Simulated
 
 def run(plan, answers, output, key, moment):
     left, sync = moment, os.fsync
@@ -228,7 +228,7 @@ def run(plan, answers, output, key, moment):
         sync(handle)
 
     os.fsync = killing
-    randomness = Memoised(key) if key else Simulated(np.random.default_rng(3))
+    randomness = Memoized(key) if key else Simulated(np.random.default_rng(3))
     privatize(Plan.from_json(Path(plan).read_bytes()), answers, output, randomness)
 
 for line in sys.stdin:
@@ -270,7 +270,7 @@ def raw_answers_in_work(folder: Path) -> list[Path]:
 @pytest.mark.full
 @pytest.mark.parametrize("moment", [4, 46])
 def test_a_killed_run_resumes_to_the_same_bytes(
-    tmp_path: Path, answers: Path, memoised: Memoised, killed: Killed, whole: dict[str, bytes], moment: int
+    tmp_path: Path, answers: Path, memoised: Memoized, killed: Killed, whole: dict[str, bytes], moment: int
 ) -> None:
     """Killed in setting up or at the end: resumed, the same bytes."""
     key = str(memoised.key_file)
@@ -302,10 +302,10 @@ def test_a_run_with_its_own_key_resumes_with_that_key(
 
 @pytest.mark.full
 @pytest.mark.parametrize("moment", [39, 40, 41, 42])
-def test_a_full_disk_does_not_lose_what_is_done(
+def test_a_full_disk_keeps_finished_partitions(
     tmp_path: Path,
     answers: Path,
-    memoised: Memoised,
+    memoised: Memoized,
     whole: dict[str, bytes],
     monkeypatch: pytest.MonkeyPatch,
     moment: int,
@@ -332,7 +332,7 @@ def test_a_full_disk_does_not_lose_what_is_done(
 
 
 def test_an_unfinished_run_is_not_continued_with_other_things(
-    tmp_path: Path, answers: Path, memoised: Memoised, killed: Killed, whole: dict[str, bytes]
+    tmp_path: Path, answers: Path, memoised: Memoized, killed: Killed, whole: dict[str, bytes]
 ) -> None:
     """Other answers, another plan, another key or another way of drawing would mix two runs: refused, kept.
 
@@ -345,7 +345,7 @@ def test_an_unfinished_run_is_not_continued_with_other_things(
     create_key(tmp_path / "other.key")
     for private, randomness in (
         (plan(round=2), memoised),
-        (plan(), Memoised(tmp_path / "other.key")),
+        (plan(), Memoized(tmp_path / "other.key")),
         (plan(), Fresh()),
     ):
         with pytest.raises(InvalidInput, match="began with"):
@@ -360,7 +360,7 @@ def test_an_unfinished_run_is_not_continued_with_other_things(
     assert contents(output) == whole
 
 
-def test_answers_that_change_during_the_run(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
+def test_answers_that_change_during_the_run(tmp_path: Path, answers: Path, memoised: Memoized) -> None:
     """When the answers were changed meanwhile, nothing is released."""
 
     def change(done: int, total: int) -> None:
@@ -372,7 +372,7 @@ def test_answers_that_change_during_the_run(tmp_path: Path, answers: Path, memoi
     assert not (tmp_path / "reports").exists()
 
 
-def test_two_runs_do_not_write_the_same_reports(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
+def test_two_runs_do_not_write_the_same_reports(tmp_path: Path, answers: Path, memoised: Memoized) -> None:
     """While one run writes the reports, another is refused."""
 
     def second(done: int, total: int) -> None:
@@ -387,7 +387,7 @@ def test_two_runs_do_not_write_the_same_reports(tmp_path: Path, answers: Path, m
 
 @pytest.mark.parametrize(("column", "value"), [("vote", 7), ("vote", None), ("id", None), ("id", "person-0-1")])
 def test_a_refusal_leaves_nothing(
-    tmp_path: Path, answers: Path, memoised: Memoised, column: str, value: object
+    tmp_path: Path, answers: Path, memoised: Memoized, column: str, value: object
 ) -> None:
     """A bad answer, a missing id or a repeated one ends the run; the message has row and column, no value."""
     bad = frame(4).astype({column: object})
@@ -401,7 +401,7 @@ def test_a_refusal_leaves_nothing(
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_the_first_of_duplicates(tmp_path: Path, memoised: Memoised, ending: str) -> None:
+def test_the_first_of_duplicates(tmp_path: Path, memoised: Memoized, ending: str) -> None:
     """With that policy later rows of a respondent are left out and counted, across files, and in memory too."""
     raw = pd.concat([frame(0), frame(1), frame(0).assign(vote=frame(3)["vote"].to_numpy()), frame(2).iloc[:5]])
     folder = tmp_path / "answers"
@@ -423,12 +423,12 @@ def test_the_first_of_duplicates(tmp_path: Path, memoised: Memoised, ending: str
         privatize_frame(plan(), raw, memoised)
 
 
-def test_what_must_be_there(tmp_path: Path, answers: Path, memoised: Memoised) -> None:
+def test_missing_inputs_and_existing_outputs_are_refused(tmp_path: Path, answers: Path, memoised: Memoized) -> None:
     """A taken path, an absent column, no rows, no folder and the wrong randomness are refused."""
     (tmp_path / "taken").mkdir()
     with pytest.raises(InvalidInput, match="not taken"):
         privatize(plan(), answers, tmp_path / "taken", memoised)
-    with pytest.raises(InvalidInput, match="Memoised"):
+    with pytest.raises(InvalidInput, match="Memoized"):
         privatize(plan(), answers, tmp_path / "r")
     with pytest.raises(InvalidInput, match="respondent"):
         privatize(plan(respondent=None), answers, tmp_path / "r", memoised)
@@ -441,12 +441,12 @@ def test_what_must_be_there(tmp_path: Path, answers: Path, memoised: Memoised) -
     with pytest.raises(InvalidInput, match="'weight'"):
         privatize(plan(carry=("weight",)), answers, tmp_path / "r", memoised)
     (tmp_path / "none.csv").write_text("id,c,vote,stratum\n")
-    with pytest.raises(InvalidInput, match="at least one row"):
+    with pytest.raises(InvalidInput, match="no rows; expected at least one"):
         privatize(plan(), tmp_path / "none.csv", tmp_path / "r", memoised)
     assert sorted(os.listdir(tmp_path)) == ["answers", "none.csv", "survey.key", "taken"]
 
 
-def test_ids_may_be_integers(tmp_path: Path, memoised: Memoised) -> None:
+def test_ids_may_be_integers(tmp_path: Path, memoised: Memoized) -> None:
     """The id 7 is the id "7" and the float 7."""
     raw = pa.table({"id": [7, 8], "c": ["red", "red"], "vote": [0, 1], "stratum": ["a", "b"]})
     text = raw.set_column(0, "id", raw["id"].cast(pa.string()))
@@ -465,7 +465,7 @@ class Interchanged:
         return self._table.__dataframe__(**options)
 
 
-def test_frames_of_other_libraries(memoised: Memoised) -> None:
+def test_frames_of_other_libraries(memoised: Memoized) -> None:
     """pandas and Polars frames give the same reports; something else is refused."""
     raw = frame(0)
     one, _ = privatize_frame(plan(), raw, memoised)
@@ -474,7 +474,7 @@ def test_frames_of_other_libraries(memoised: Memoised) -> None:
     assert one["vote"].to_pylist() == two["vote"].to_pylist() == older["vote"].to_pylist()
     with pytest.raises(InvalidInput, match="data frame"):
         privatize_frame(plan(), raw.to_dict(), memoised)
-    with pytest.raises(InvalidInput, match="at least one row"):
+    with pytest.raises(InvalidInput, match="no rows; expected at least one"):
         privatize_frame(plan(), raw.iloc[:0].astype({"c": str, "id": str}), memoised)
 
 
@@ -506,7 +506,7 @@ def test_a_task_takes_no_other_plan_key_or_folder(tmp_path: Path) -> None:
     create_key(tmp_path / "key")
     create_key(tmp_path / "other")
     made = planned("id")
-    files, key = [written(tmp_path, ["no", "yes"])], Memoised(tmp_path / "key")
+    files, key = [written(tmp_path, ["no", "yes"])], Memoized(tmp_path / "key")
     folder = WorkFolder.create(tmp_path / ".out.partial", made, files, key, description(made, files, "memoised", "csv"))
     job = Job(str(folder.path), folder.seal, made.checksum, str(tmp_path / "key"))
     for wrong, said in (

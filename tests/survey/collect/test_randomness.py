@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.cmac import CMAC
 
 from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect.batch import privatize_frame
-from ldpopt_survey.collect.randomness import Memoised, WordSource
+from ldpopt_survey.collect.randomness import Memoized, WordSource
 from ldpopt_survey.collect.words import CHUNK_WORDS, Respondents, SecretKey, create_key, tag
 from ldpopt_survey.plan.plan import Plan, _checksum, make_plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
@@ -59,7 +59,7 @@ def test_a_word_is_the_cmac_of_the_answer_too() -> None:
         assert found[at] == cmac(ids[at], tags[answers[at]])
 
 
-def test_the_file_says_how_words_are_derived() -> None:
+def test_a_plan_file_names_the_derivation_of_words() -> None:
     """A plan is read with its checksum and written as it was; a file with another derivation or version is refused."""
     content = json.loads(PLAN.to_json())
     assert (content["version"], content["derivation"]) == (2, 2)
@@ -105,13 +105,13 @@ def test_a_changed_answer_costs_at_most_twice_epsilon() -> None:
     assert largest_ratio(PLAN) > np.exp(1.9 * PLAN.epsilon)  # and about that it is
 
 
-def test_reports_of_changed_answers_follow_that_law(tmp_path: Path) -> None:
+def test_reports_of_changed_answers_have_the_joint_distribution(tmp_path: Path) -> None:
     """60,000 respondents change their answer: pairs of reports are as frequent as the law says, within 5 sigma."""
     create_key(tmp_path / "key")
     n = 60_000
     ids = [f"p{i}" for i in range(n)]
     made = [
-        privatize_frame(PLAN, pa.table({"id": ids, "drink": [answer] * n}), Memoised(tmp_path / "key"))[0]["drink"]
+        privatize_frame(PLAN, pa.table({"id": ids, "drink": [answer] * n}), Memoized(tmp_path / "key"))[0]["drink"]
         .cast(pa.string())
         .to_numpy()
         .astype(int)
@@ -134,7 +134,7 @@ def test_the_same_answer_repeats_its_report(tmp_path: Path) -> None:
     answers = rng.choice(ANSWERS, len(ids))
     order = rng.permutation(len(ids))
     changed = np.where(rng.random(len(ids)) < 0.3, "some", answers)
-    key = Memoised(tmp_path / "key")
+    key = Memoized(tmp_path / "key")
     one = privatize_frame(PLAN, pa.table({"id": ids, "drink": answers}), key)[0]["drink"].to_pylist()
     two = privatize_frame(PLAN, pa.table({"id": ids[order], "drink": changed[order]}), key)[0]["drink"].to_pylist()
     same = (changed == answers)[order]

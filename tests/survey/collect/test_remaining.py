@@ -76,7 +76,7 @@ def take_round(folder: Path, number: int, epsilon: float, *options: object, **mo
     return told
 
 
-def test_a_later_round_takes_what_is_left(tmp_path: Path) -> None:
+def test_a_later_round_gets_the_remaining_budget(tmp_path: Path) -> None:
     """Three rounds of 1 were promised: after one, 2 are left, and after a round of 2 nothing is."""
     assert "remaining" not in take_round(tmp_path, 1, 1.0)
     told = take_round(tmp_path, 2, 5.0, pilot=[0.2, 0.8])
@@ -96,8 +96,8 @@ def test_rounds_of_other_pilots_are_within_the_promise_to_the_last(tmp_path: Pat
     assert "a budget left" in said
 
 
-def test_a_form_that_says_less_than_was_spent_is_refused(tmp_path: Path) -> None:
-    """Three rounds of 0.4 are fewer than 1 and 0.4 together: people were told of these by its own form."""
+def test_a_form_below_the_spent_budget_is_refused(tmp_path: Path) -> None:
+    """Three rounds of 0.4 are less than 1 and 0.4 together, which the plan's own form must cover."""
     take_round(tmp_path, 1, 1.0)
     said = run("plan", described(tmp_path, 2, 0.3), "-o", tmp_path / "plan-2.json", code=2)
     assert "an epsilon of at least 0.5" in said
@@ -147,7 +147,7 @@ def test_the_largest_epsilon_and_eta_are_allowed_and_larger_ones_are_not(
     assert eta is None or refused(epsilon, eta * 1.01)
 
 
-def test_people_with_other_histories_are_counted_apart() -> None:
+def test_people_with_other_histories_are_counted_separately() -> None:
     """Who joined later has more left; who was in all rounds has nothing."""
     early, late = np.arange(1, 6, dtype=np.uint64), np.arange(1, 11, dtype=np.uint64)
     before = [Run("a", 1, 2, (1.0, 0.4), early), Run("b", 2, 3, (1.0, 0.4), late)]

@@ -14,7 +14,7 @@ import pytest
 
 from ldpopt.errors import InvalidInput
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey.collect.randomness import Memoized
 from ldpopt_survey.collect.runner import Dask, LostWork, Threads, dask_runner, yield_all
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import make_plan
@@ -73,7 +73,7 @@ def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
         raw = {"id": [f"{file}-{i}" for i in range(50)], "q": np.arange(50) % 3}
         pd.DataFrame(raw).to_parquet(tmp_path / "raw" / f"{file:02d}.parquet")
     create_key(tmp_path / "key")
-    privatize(plan, tmp_path / "raw", tmp_path / "alone.csv", Memoised(tmp_path / "key"))
+    privatize(plan, tmp_path / "raw", tmp_path / "alone.csv", Memoized(tmp_path / "key"))
     impatient = dask.config.set({"distributed.comm.timeouts.connect": "2s"})
     cluster = distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
@@ -85,11 +85,11 @@ def test_a_lost_scheduler_is_an_error(tmp_path: Path) -> None:
                 cluster.sync(cluster.scheduler.close)
 
         with pytest.raises(LostWork):
-            privatize(plan, tmp_path / "raw", tmp_path / "r.csv", Memoised(tmp_path / "key"), Dask(client), lose)
+            privatize(plan, tmp_path / "raw", tmp_path / "r.csv", Memoized(tmp_path / "key"), Dask(client), lose)
         with pytest.raises(LostWork):
             Dask(client).total(len, ["a", "b"], max)
     assert not (tmp_path / "r.csv").exists()
-    assert privatize(plan, tmp_path / "raw", tmp_path / "r.csv", Memoised(tmp_path / "key")).rows == 600
+    assert privatize(plan, tmp_path / "raw", tmp_path / "r.csv", Memoized(tmp_path / "key")).rows == 600
     assert (tmp_path / "r.csv").read_bytes() == (tmp_path / "alone.csv").read_bytes()
 
 

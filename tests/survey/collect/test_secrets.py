@@ -25,7 +25,7 @@ from ldpopt.errors import LdpoptError
 from ldpopt_survey import Survey, aggregate
 from ldpopt_survey.collect.batch import privatize_frame
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised
+from ldpopt_survey.collect.randomness import Memoized
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.plan.plan import make_plan
 from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
@@ -161,7 +161,7 @@ def test_frames_that_are_refused_are_not_quoted(
     """In memory: wrong types, unknown codes, missing and doubled ids, odd objects of three libraries."""
     caplog.set_level(logging.DEBUG)
     with pytest.raises(LdpoptError) as caught:
-        privatize_frame(PLAN, FRAMES[name](), Memoised(key))
+        privatize_frame(PLAN, FRAMES[name](), Memoized(key))
     assert quotes(told(caught.value), key) == []
     shown = capfd.readouterr()
     assert quotes(shown.out + shown.err + caplog.text, key) == []
@@ -171,7 +171,7 @@ def test_frames_that_are_refused_are_not_quoted(
 def test_columns_that_are_not_needed_are_not_converted(key: Path) -> None:
     """Junk in a column that the plan does not name does not stop the run."""
     frame = pd.DataFrame(clean() | {"note": [1, Odd()] * (N // 2)})
-    assert privatize_frame(PLAN, frame, Memoised(key))[0].num_rows == N
+    assert privatize_frame(PLAN, frame, Memoized(key))[0].num_rows == N
 
 
 def as_csv(data: dict[str, list[Any]]) -> bytes:
@@ -247,13 +247,13 @@ def test_files_that_are_refused_are_not_quoted(
     carried = {path for path in (tmp_path / "r").rglob("*") if name == "structs that are carried"}  # as was asked
     assert left_behind(tmp_path, before | carried, key) == {}
     with pytest.raises(LdpoptError) as caught:
-        privatize(PLAN, tmp_path / file, tmp_path / ending, Memoised(key))
+        privatize(PLAN, tmp_path / file, tmp_path / ending, Memoized(key))
     assert quotes(told(caught.value), key) == []
 
 
 @pytest.mark.parametrize("ending", ["r.csv", "r.parquet", "r"])
 @pytest.mark.parametrize("kind", ["full", "fail"])
-def test_a_full_or_broken_disk_is_not_told_secrets(
+def test_a_full_or_broken_disk_receives_no_secrets(
     tmp_path: Path, key: Path, ending: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever the disk fails: one line, no traceback, and no raw value in what stays for the run to go on."""

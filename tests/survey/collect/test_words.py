@@ -2,7 +2,7 @@
 
 The keystream is AES-256-CTR, and streams never share a block.
 
-Memoised words are AES-CMAC, and repeat exactly when they must.
+Memoized words are AES-CMAC, and repeat exactly when they must.
 """
 
 from __future__ import annotations
@@ -176,8 +176,8 @@ def test_slices_and_types_of_ids_do_not_matter() -> None:
     assert len(Respondents(MEMO_KEY, pa.array([], pa.string()))) == 0
 
 
-def test_ids_that_look_alike_differ() -> None:
-    """Padding hides no difference: trailing zero bytes, leading zeros and the empty id are all told apart."""
+def test_similar_ids_have_different_words() -> None:
+    """Padding hides no difference: trailing zero bytes, leading zeros and the empty id have different words."""
     ids = ["", "\0", "\0\0", "7", "07", "7\0", "a" * 13, "a" * 14, "a" * 14 + "\0", "a" * 15, "a" * 30, "a" * 31]
     assert len(np.unique(respondents(MEMO_KEY, ids).macs(tag("q")), axis=0)) == len(ids)
 

@@ -30,13 +30,13 @@ def folder(tmp_path: Path) -> WorkFolder:
 
 def test_a_finished_part_is_one_with_its_record(folder: WorkFolder) -> None:
     """A part without a record, a record without a part, and a part of other bytes are all still to do."""
-    assert folder.todo() == []
+    assert folder.pending_parts() == []
     assert [tally.rows for tally in folder.tallies()] == [3, 3]
     folder.part(0).write_bytes(b"reportz")
-    assert folder.todo() == [0]
+    assert folder.pending_parts() == [0]
     folder.part(0).unlink()
     (folder.path / "records" / "000001.json").unlink()
-    assert folder.todo() == [0, 1]
+    assert folder.pending_parts() == [0, 1]
 
 
 def test_a_record_belongs_to_one_partition_of_one_run(folder: WorkFolder) -> None:
@@ -44,24 +44,24 @@ def test_a_record_belongs_to_one_partition_of_one_run(folder: WorkFolder) -> Non
     first, second = (folder.path / "records" / f"{index:06d}.json" for index in range(2))
     assert first.read_bytes() != second.read_bytes()
     second.write_bytes(first.read_bytes())
-    assert folder.todo() == [1]
-    assert WorkFolder(folder.path, STATE, "1" * 64).todo() == [0, 1]
+    assert folder.pending_parts() == [1]
+    assert WorkFolder(folder.path, STATE, "1" * 64).pending_parts() == [0, 1]
 
 
 def test_marks_belong_to_the_part(folder: WorkFolder) -> None:
     """A partition whose marks are missing, changed, or another one's is done again."""
     first, second = folder.marks(0), folder.marks(1)
     second.write_bytes(first.read_bytes())
-    assert folder.todo() == [1]
+    assert folder.pending_parts() == [1]
     first.unlink()
-    assert folder.todo() == [0, 1]
+    assert folder.pending_parts() == [0, 1]
 
 
 @pytest.mark.parametrize("junk", [b"", b"[]", b"7", b"{}", b"\xff", b'{"sha256": 1, "tally": []}', b"[" * 9999])
 def test_junk_for_a_record(folder: WorkFolder, junk: bytes) -> None:
     """A record that cannot be read is none."""
     (folder.path / "records" / "000001.json").write_bytes(junk)
-    assert folder.todo() == [1]
+    assert folder.pending_parts() == [1]
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_sealed_files_are_those_of_this_run_and_place(folder: WorkFolder) -> Non
     """What was cut, changed, moved to another name or made by another run is not read."""
     path = folder.spill(0)
     folder.write_sealed(path, b"pseudonyms")
-    assert folder.sealed(path) == b"pseudonyms"
-    assert WorkFolder(folder.path, STATE, "1" * 64).sealed(path) is None
+    assert folder.read_sealed(path) == b"pseudonyms"
+    assert WorkFolder(folder.path, STATE, "1" * 64).read_sealed(path) is None
     path.rename(folder.spill(1))
-    assert folder.sealed(folder.spill(1)) is None
-    assert folder.sealed(path) is None
+    assert folder.read_sealed(folder.spill(1)) is None
+    assert folder.read_sealed(path) is None
     for spoiled in (b"", b"pseudonym", b"x" * 100):
         path.write_bytes(spoiled)
-        assert folder.sealed(path) is None
+        assert folder.read_sealed(path) is None
 
 
 def test_rows_to_leave_out(folder: WorkFolder) -> None:
@@ -111,8 +111,8 @@ def test_rows_to_leave_out(folder: WorkFolder) -> None:
     assert folder.rows("dropped.rows") is None
 
 
-def test_removing_what_is_not_there(tmp_path: Path) -> None:
-    """Nothing to remove is nothing wrong, and only a run's own leftovers are found."""
+def test_removing_an_absent_folder_does_nothing(tmp_path: Path) -> None:
+    """Removing an absent folder is not an error, and only a run's own leftovers are removed."""
     remove(tmp_path / "work")
     for name in ("work.aside-0123456789abcdef", "work.aside-0123456789abcdeX", "workXaside-0123456789abcdef"):
         (tmp_path / name).mkdir()

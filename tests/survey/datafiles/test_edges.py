@@ -81,7 +81,7 @@ def test_workbooks_have_the_same_rule(tmp_path: Path) -> None:
     assert aggregate(plan, tmp_path / "r.csv").rows == 40
 
 
-def test_the_commands_say_it(tmp_path: Path, monkeypatch) -> None:
+def test_the_commands_report_empty_rows(tmp_path: Path, monkeypatch) -> None:
     """`survey new` and `survey privatize` print how many rows they leave out; the reports have the others."""
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "a.csv", "vote,age", ROWS + [","] * 2)

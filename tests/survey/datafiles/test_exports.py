@@ -60,7 +60,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", WANTED)
-def test_what_merges_or_drops_answers_is_asked(name: str) -> None:
+def test_guesses_that_merge_or_drop_answers_are_confirmed(name: str) -> None:
     """Guesses about codes and empty boxes come with the options that confirm and decline them; nothing else does."""
     merges = propose(profile(EXPORTS / name)).merges
     wanted = ASKED.get(name, {("--blank-is-no", "Q2")} if name == "qualtrics.tsv" else set())
@@ -69,8 +69,8 @@ def test_what_merges_or_drops_answers_is_asked(name: str) -> None:
     assert all(merging.accept != merging.decline for merging in merges)
 
 
-def test_wishes_settle_what_was_asked(tmp_path: Path) -> None:
-    """Each option, said once, leaves nothing to ask about its question; declined guesses keep answers as they are."""
+def test_options_answer_the_questions_about_guesses(tmp_path: Path) -> None:
+    """Each option leaves nothing to confirm about its question; declined guesses leave the answers unchanged."""
     path = tmp_path / "a.csv"
     cells = ["yes,1", "Yes,2", "no,9", "no,1"] * 10
     path.write_text("q,n\n" + "\n".join(cells) + "\n")
@@ -84,7 +84,7 @@ def test_wishes_settle_what_was_asked(tmp_path: Path) -> None:
     assert len(merged.questions[0].spec.categories) == 2
 
 
-def test_boxes_that_say_nothing_when_empty_are_not_asked() -> None:
+def test_boxes_that_are_missing_when_empty_need_no_confirmation() -> None:
     """--blank-is-missing takes each box apart: ticked or unknown, which is nothing to ask."""
     found = profile(EXPORTS / "qualtrics.csv")
     made = propose(found, ProposalOptions(blank_is_missing=("Q2",)))
@@ -99,7 +99,7 @@ def test_boxes_that_say_nothing_when_empty_are_not_asked() -> None:
         ("a,b\n" + "1,2\n3,4\n" * 20 + "a,b\n" + "1,2\n" * 20, "stands in the file again"),
     ],
 )
-def test_a_header_that_is_missing_or_stands_again_is_said(tmp_path: Path, content: str, message: str) -> None:
+def test_a_missing_or_repeated_header_is_reported(tmp_path: Path, content: str, message: str) -> None:
     """Answers never become column names in silence, nor names answers."""
     (tmp_path / "a.csv").write_text(content)
     with pytest.raises(InvalidInput, match=message):
@@ -107,7 +107,7 @@ def test_a_header_that_is_missing_or_stands_again_is_said(tmp_path: Path, conten
     assert profile(tmp_path / "a.csv", header_rows=0).columns[0].name == "column 1"
 
 
-def test_a_header_that_stands_twice_at_the_top_is_one(tmp_path: Path) -> None:
+def test_a_repeated_header_at_the_top_is_one_header(tmp_path: Path) -> None:
     """The second row of names is no person."""
     (tmp_path / "a.csv").write_text("a,b\na,b\n" + "x,2\ny,4\n" * 20)
     found = profile(tmp_path / "a.csv")

@@ -84,7 +84,7 @@ def test_utf_16_is_read_in_pieces(tmp_path: Path, encoding: str) -> None:
     assert found == Dialect("\t", encoding)
     wanted = [(a.strip('"'), b) for a, b in rows]
     assert rows_of(path, found) == wanted == rows_of(path, found, reach=11)
-    assert profile(path).column("a").distinct
+    assert profile(path).column("a").is_distinct
 
 
 def test_excel(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_spss_and_stata(tmp_path: Path, suffix: str) -> None:
     assert profile(path).column("q").wording == "Rauchen Sie?"
 
 
-def test_a_profile_counts_what_is_there(tmp_path: Path) -> None:
+def test_a_profile_counts_values_and_empty_cells(tmp_path: Path) -> None:
     """Values, empty cells, numbers and words, the same from text and from Parquet."""
     columns = {
         "q": ["a", "b", None, "a"],
@@ -134,11 +134,11 @@ def test_a_profile_counts_what_is_there(tmp_path: Path) -> None:
         assert found.column("q").values == Counter(a=2, b=1)
         assert (found.column("q").empty, found.column("q").words) == (1, Counter(a=2, b=1))
         x = found.column("x")
-        assert (x.numeric, x.empty, x.whole) == (3, 1, False)
+        assert (x.numeric, x.empty, x.has_only_integers) == (3, 1, False)
         assert sorted(x.numbers) == [-9.0, 1.5, 2.0]
-        assert found.column("k").distinct
-        assert not found.column("q").distinct
-    assert not profile(tmp_path / "a.parquet").column("l").plain
+        assert found.column("k").is_distinct
+        assert not found.column("q").is_distinct
+    assert not profile(tmp_path / "a.parquet").column("l").has_scalars
     pq.write_table(pa.table({"l": [["a", "b"], ["b"], [], None]}), tmp_path / "a.parquet")
     assert profile(tmp_path / "a.parquet").column("l").values == {"a;b": 1, "b": 1}
 
@@ -167,8 +167,8 @@ def test_headers_without_rows_and_rows_of_other_widths(tmp_path: Path) -> None:
             profile(tmp_path / "a.csv")
 
 
-def test_a_row_of_another_width_is_told_by_its_number(tmp_path: Path) -> None:
-    """The number is that of the row in the file, in whichever range it stands; its cells are not told."""
+def test_a_row_of_another_width_is_named_by_its_number(tmp_path: Path) -> None:
+    """The number is that of the row in the file, for every range; the message shows no cell."""
     lines = ["a;b", *(f"secret;{at}" for at in range(50)), '"two\nlines";2', "secret;secret;secret", "1;2"]
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
     for reach in (1 << 20, 40):
@@ -185,8 +185,8 @@ def test_a_row_of_another_width_is_told_by_its_number(tmp_path: Path) -> None:
         (b"\xd0\xcf\x11\xe0\xa1", "xls"),
     ],
 )
-def test_what_is_no_text_is_told_by_its_kind(tmp_path: Path, content: bytes, what: str) -> None:
-    """A spreadsheet, an archive or a database that is read as text is called what it is."""
+def test_binary_files_read_as_text_are_named_by_type(tmp_path: Path, content: bytes, what: str) -> None:
+    """The message states the type of a spreadsheet, an archive or a database that is read as text."""
     (tmp_path / "a.csv").write_bytes(content + b"\nsecret\n")
     with pytest.raises(InvalidInput, match=what) as caught:
         sniff(tmp_path / "a.csv")
@@ -203,7 +203,7 @@ def test_one_column_and_many(tmp_path: Path) -> None:
 
 @given(st.text(st.sampled_from("0123456789.,eE+-  xn"), max_size=12))
 @settings(max_examples=300, deadline=None)
-def test_numbers_are_what_python_reads_without_its_extras(text: str) -> None:
+def test_numbers_are_those_of_python_without_its_extras(text: str) -> None:
     """A text is a number where Python's float takes it, underscores, nan and infinities aside."""
     found = to_numbers(pa.array([text])).to_pylist()[0]
     try:

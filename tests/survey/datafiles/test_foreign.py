@@ -20,7 +20,7 @@ import pytest
 from ldpopt.errors import InvalidInput
 from ldpopt.files.delimited import PLAIN
 from ldpopt_survey.datafiles import foreign
-from ldpopt_survey.datafiles.foreign import Unread, limits_of, read
+from ldpopt_survey.datafiles.foreign import UnreadableFile, limits_of, read
 from ldpopt_survey.datafiles.pieces import batches_of, names_of, ranges_of
 
 
@@ -28,7 +28,7 @@ def workbook_rows(path: Path) -> list[list[object]] | None:
     """The rows of a workbook; None if it is refused."""
     try:
         (said,) = read("workbook", path)
-    except Unread:
+    except UnreadableFile:
         return None
     rows: list[list[object]] = json.loads(said)
     return rows
@@ -156,7 +156,7 @@ def test_one_process_reads_many_files_and_one_that_died_is_replaced(tmp_path: Pa
     unfinished = batches_of(str(path), 0, 3, 3000, ["q"], PLAIN, 10)
     next(unfinished)
     unfinished.close()
-    assert not replaced.alive()
+    assert not replaced.is_alive()
     assert rows_of(path) == 3000
 
 
@@ -196,8 +196,8 @@ def test_a_parquet_file_in_the_limits_of_its_size(tmp_path: Path, monkeypatch: p
     with pytest.raises(InvalidInput):
         rows_of(path)
     monkeypatch.undo()
-    monkeypatch.setattr("ldpopt_survey.datafiles.pieces.ROWS_A_BYTE", 0)
-    with pytest.raises(InvalidInput, match="at most 0 rows in a file of its size"):
+    monkeypatch.setattr("ldpopt_survey.datafiles.pieces.MAX_ROWS_PER_BYTE", 0)
+    with pytest.raises(InvalidInput, match="more rows than the 0 that fit in a file of its size"):
         rows_of(path)
     with pytest.raises(FileNotFoundError):
         names_of(tmp_path / "none.parquet")

@@ -71,7 +71,7 @@ def test_extremes_end_within_zero_and_one():
             assert ((limits.lower >= 0) & (limits.upper <= 1) & (limits.width >= 0)).all()
 
 
-def test_reports_that_no_share_explains_say_nothing():
+def test_reports_that_fit_no_proportion_give_the_whole_range():
     """All 500 reports alike at epsilon 1 are ruled out for every share: the whole range, and no reason to stop."""
     limits = estimate(CountTable.from_counts([500, 0], WARNER.outputs), WARNER, anytime=True).intervals()
     assert (limits.lower.tolist(), limits.upper.tolist()) == ([0, 0], [1, 1])

@@ -13,7 +13,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import QuestionSpec, Reading, Simulated, Survey, SurveySpec, plan_survey
 from ldpopt_survey.collect.aggregate import aggregate, read_rows
 from ldpopt_survey.collect.privatize import privatize
-from ldpopt_survey.collect.randomness import Memoised, booklet_steps
+from ldpopt_survey.collect.randomness import Memoized, booklet_steps
 from ldpopt_survey.collect.words import Respondents as WordsOf
 from ldpopt_survey.collect.words import create_key
 from ldpopt_survey.kit.folder import public_plan
@@ -120,7 +120,7 @@ def test_files_counts_and_rows_agree(planned: Survey, tmp_path: Path) -> None:
         np.testing.assert_allclose(found[name].whole.covariance, rows[name].whole.covariance, atol=1e-12)
 
 
-def test_a_frame_gives_what_its_file_gives(planned: Survey, tmp_path: Path) -> None:
+def test_a_frame_gives_the_estimate_of_its_file(planned: Survey, tmp_path: Path) -> None:
     """One question from a table or a data frame: the same estimate, over all booklets that ask it."""
     frame = people(2000, 4)
     table = planned.privatize(frame, Simulated(5))
@@ -158,10 +158,10 @@ def test_the_booklet_of_a_respondent_stays(tmp_path: Path) -> None:
     planned = survey(1.0, respondent="id")
     create_key(tmp_path / "k")
     frame = people(300, 5)
-    first = planned.privatize(frame, Memoised(tmp_path / "k")).to_pandas()
-    again = planned.privatize(frame.iloc[::-1], Memoised(tmp_path / "k")).to_pandas().iloc[::-1].reset_index(drop=True)
+    first = planned.privatize(frame, Memoized(tmp_path / "k")).to_pandas()
+    again = planned.privatize(frame.iloc[::-1], Memoized(tmp_path / "k")).to_pandas().iloc[::-1].reset_index(drop=True)
     pd.testing.assert_frame_equal(first.astype(str), again.astype(str))
-    other = planned.privatize(frame.assign(drug="yes", smokes="no", party="x"), Memoised(tmp_path / "k")).to_pandas()
+    other = planned.privatize(frame.assign(drug="yes", smokes="no", party="x"), Memoized(tmp_path / "k")).to_pandas()
     assert (other["booklet"].astype(str) == first["booklet"].astype(str)).all()
 
 
@@ -284,8 +284,8 @@ def test_the_experiments_on_booklets_run() -> None:
     assert booklets < split
 
 
-def test_a_regression_over_booklets_names_the_plan_that_serves(tmp_path: Path) -> None:
-    """Questions that nobody is asked together are refused with what would serve; each of those plans then serves."""
+def test_a_refused_regression_names_plans_that_allow_it(tmp_path: Path) -> None:
+    """The error for questions that nobody is asked together names plans, each of which allows the regression."""
     frame = people(8000, 5)
     frame.to_csv(tmp_path / "a.csv", index=False)
     more = r" in \[budget\] of survey.toml, then ldpopt survey plan survey.toml"
@@ -319,5 +319,5 @@ def test_the_ids_of_respondents_are_absorbed_once(tmp_path: Path, monkeypatch: p
     create_key(tmp_path / "key")
     absorb = WordsOf._absorb
     monkeypatch.setattr(WordsOf, "_absorb", lambda self, *rest: (counted.append(len(rest[1])), absorb(self, *rest))[1])
-    planned.privatize(people(300, 2), Memoised(tmp_path / "key"))
+    planned.privatize(people(300, 2), Memoized(tmp_path / "key"))
     assert sum(counted) == 2 * 300

@@ -22,7 +22,7 @@ def test_positions_invert_labels():
         assert np.array_equal(positions(reports, outputs), want)
 
 
-def test_arrow_columns_are_what_their_values_are():
+def test_arrow_columns_are_read_as_their_values():
     """A column of texts or numbers, of dictionaries or with gaps, whole or in chunks, is the array of its values."""
     texts, numbers = ["a", "b", "a"], [1, 2, 1]
     for values in (texts, numbers, [0.5, 2.0, 0.5], [True, False, True], ["a", None, "b"], [1, None, 2], [b"a", b"b"]):
@@ -92,8 +92,8 @@ def test_json_round_trip():
         CountTable.from_dict({"outputs": ["a"]})
 
 
-def test_arrays_of_counts_and_of_reports_are_told_apart():
-    """An array with one entry an output is counts, any other is reports, and one that could be either is refused."""
+def test_arrays_of_counts_and_of_reports_are_distinguished():
+    """An array with one entry per output has counts, any other has reports, and an ambiguous one is refused."""
     q = Channel(np.full((3, 3), 1 / 3))
     assert as_table([10, 20, 30], q).totals.tolist() == [10, 20, 30]
     assert as_table([0, 2, 1, 1], q).totals.tolist() == [1, 2, 1]

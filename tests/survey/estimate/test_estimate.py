@@ -80,7 +80,7 @@ def test_likelihood_covariance_is_the_inverse_information():
     assert np.allclose(shown.width, 2 * 1.959963984540054 * made.standard_errors)
 
 
-def test_the_boundary_is_said_and_has_no_covariance():
+def test_boundary_estimates_are_named_and_have_no_covariance():
     """On the boundary the categories are named, the covariance is refused, and binomial intervals still hold."""
     made = estimate({"A": 5, "B": 70, "C": 25}, Q, MaximumLikelihood())
     assert made.boundary == ("a",)

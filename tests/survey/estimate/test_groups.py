@@ -141,7 +141,7 @@ def test_maximum_likelihood_of_waves_is_that_of_all_reports():
     assert all(value(other) <= value(p) + 1e-9 for other in (*others, *near))
 
 
-def test_waves_may_identify_together_what_neither_does_alone():
+def test_two_waves_may_identify_proportions_together():
     """Two binary questions about three answers, each blind to one difference, identify all three shares."""
     a, b = Channel([[0.8, 0.2], [0.8, 0.2], [0.2, 0.8]]), Channel([[0.8, 0.2], [0.2, 0.8], [0.2, 0.8]])
     truth = np.array([0.5, 0.2, 0.3])

@@ -135,7 +135,7 @@ def test_correlation_of_a_constant_is_zero():
     assert correlation(np.array([[0.0, 0.0], [0.0, 4.0]])).tolist() == [[0, 0], [0, 1]]
 
 
-def test_redrawn_surveys_have_the_same_law():
+def test_redrawn_surveys_have_the_same_distribution():
     f = np.array([0.2, 0.3, 0.5])
     m = moments(f, np.eye(3), None, 200)
     drawn = m.redraw(4000)
@@ -209,7 +209,7 @@ def test_wald_interval_is_the_estimate_and_its_error():
 @pytest.mark.parametrize("k", [2, 4, 7, 24])
 @pytest.mark.parametrize("shape", [flat, skewed])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-def test_intervals_cover_exactly_as_often_as_they_say(k, shape, epsilon):
+def test_intervals_have_their_exact_coverage(k, shape, epsilon):
     """Under randomized response with n = 1000 every 95 % interval covers between 94 % and 96.5 %, exactly."""
     n, q, p = 1000, randomized_response(k, epsilon), shape(k)
     high, low = q.matrix[0, 0], q.matrix[0, 1]
@@ -306,7 +306,7 @@ def test_quantile_of_independent_normals_is_sidaks():
         assert abs(max_normal_quantile(np.eye(r), 0.95) - want) < 0.01
 
 
-def test_quantile_agrees_with_the_multivariate_normal_law():
+def test_quantile_agrees_with_the_multivariate_normal_distribution():
     """The box of the quantile has the stated probability under scipy's multivariate normal, within 0.001."""
     rng = np.random.default_rng(41)
     for _ in range(2):
@@ -318,7 +318,7 @@ def test_quantile_agrees_with_the_multivariate_normal_law():
         assert abs(law.cdf(np.full(4, q), lower_limit=np.full(4, -q)) - 0.9) < 0.002
 
 
-def test_quantile_with_few_degrees_agrees_with_the_multivariate_t_law():
+def test_quantile_with_few_degrees_agrees_with_the_multivariate_t_distribution():
     c = np.array([[1.0, 0.3], [0.3, 1.0]])
     q = max_normal_quantile(c, 0.95, 12)
     inside = multivariate_t(np.zeros(2), c, df=12, seed=1).cdf([q, q], lower_limit=[-q, -q])
@@ -415,7 +415,7 @@ def test_intervals_of_few_reports_over_many_outputs_cover(channel, p, n):
     assert np.mean([one.values for one in made], axis=0) == pytest.approx(p, abs=0.02)
 
 
-def test_intervals_of_few_reports_say_so():
+def test_intervals_of_few_reports_carry_a_caveat():
     """Ten reports of either kind are the fewest whose intervals need no word; large samples have them."""
     q = np.array([[0.9, 0.1], [0.1, 0.9]])
     assert estimate([9, 91], q).few_report_labels == (0, 1)
@@ -426,7 +426,7 @@ def test_intervals_of_few_reports_say_so():
     assert estimate([9, 91], q, anytime=True).few_report_labels == ()
 
 
-def test_measured_settings_below_93_5_are_told():
+def test_settings_with_coverage_below_93_5_carry_a_caveat():
     """Where simulations (experiments/surveys/coverage) saw less than 93.5 %, the estimate says that reports are few."""
     table = Path(__file__).parents[3] / "experiments/surveys/coverage/coverage.csv"
     spec = importlib.util.spec_from_file_location("coverage_run", table.with_name("run.py"))

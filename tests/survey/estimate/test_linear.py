@@ -173,7 +173,7 @@ def test_covariance_is_that_of_simulated_surveys():
     assert np.abs(np.cov(draws, rowvar=False) - want).max() < 5 * want.max() * np.sqrt(2 / r)
 
 
-def test_non_identifiable_channels_are_refused_with_what_can_be_estimated():
+def test_non_identifiable_channels_are_refused_with_estimable_contrasts():
     """A channel of low rank is refused, and the message names a basis of what its reports do determine."""
     q = Channel([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]], inputs=["never", "rarely", "often"])
     for estimator in (GeneralizedLeastSquares(), LeastSquares()):

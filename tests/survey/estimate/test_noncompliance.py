@@ -170,11 +170,11 @@ def test_asking_twice_identifies_cheaters():
     assert np.isclose(made.among_compliers("yes").value, 0.25 / 0.85, atol=1e-3)
 
 
-def test_cheaters_who_answer_at_random_hide_from_the_crosswise_design():
-    """Random answers move both groups' reports to a half, which other shares do as well: that is refused, and said."""
+def test_random_cheaters_are_not_identified_by_the_crosswise_design():
+    """Random answers move both groups' reports to a half, as other proportions do: `NotIdentifiable` names this."""
     groups = [({"no": 60, "yes": 40}, q) for _, q in compliance_groups(1.0)]
     with pytest.raises(NotIdentifiable, match="does not comply"):
-        estimate_compliance(groups, law=[0.5, 0.5])
+        estimate_compliance(groups, report_distribution=[0.5, 0.5])
 
 
 def test_one_group_never_identifies_cheaters():

@@ -104,7 +104,7 @@ def test_extremes_have_limits():
         assert 0 <= made.lower <= made.value <= made.upper <= 80
 
 
-def test_what_does_not_fit_is_refused():
+def test_invalid_quantiles_scores_and_edges_are_refused():
     """Shares outside (0, 1), wrong scores, edges that overlap, populations of nobody."""
     found = estimate([250, 250, 250, 250], CHANNEL)
     for share in (0.0, 1.0, np.nan):

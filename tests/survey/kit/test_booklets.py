@@ -11,7 +11,7 @@ from kit_plans import CLIENT, NODE, WITHOUT_NODE, booklet_plan, node, ten_plans
 from scipy.stats import chi2
 
 from ldpopt.errors import InvalidInput
-from ldpopt_survey import Device, Memoised, Simulated, privatize_frame
+from ldpopt_survey import Device, Memoized, Simulated, privatize_frame
 from ldpopt_survey.collect.coding import JointCoder, Tally
 from ldpopt_survey.collect.randomness import booklet_steps
 from ldpopt_survey.collect.words import create_key, read_key
@@ -43,7 +43,7 @@ def test_a_device_asks_one_booklet_in_the_planned_shares():
     assert chi2.sf(sum((counts[name] - n) ** 2 / n for name, n in expected.items()), 2) > 1e-6
     for device in devices[:50]:
         (booklet,) = (question for question in PLAN.booklets if question.name == device.booklet)
-        assert [one.name for one in device.asked] == ["region", *(one.name for one in booklet.answers)]
+        assert [one.name for one in device.asked_questions] == ["region", *(one.name for one in booklet.answers)]
         sent = device.submission(ANSWERS)
         assert (sent["version"], sent["booklet"], set(sent["reports"])) == (2, booklet.name, {"region", booklet.name})
 
@@ -55,7 +55,7 @@ def test_the_steps_draw_the_booklet():
     assert (booklet_position(PLAN, 0), booklet_position(PLAN, (1 << 64) - 1)) == (0, 2)
 
 
-def test_a_memoised_device_has_the_booklet_and_reports_of_files(tmp_path):
+def test_a_memoized_device_has_the_booklet_and_reports_of_files(tmp_path):
     """Under one key a device draws what `privatize_frame` draws for the respondent, again and again."""
     import pyarrow as pa
 
@@ -63,13 +63,13 @@ def test_a_memoised_device_has_the_booklet_and_reports_of_files(tmp_path):
     people = [dict(ANSWERS, id=f"p{i}", **one) for i, one in enumerate([{}, {"drug": "drug-no-zq"}] * 60)]
     columns = {"id": "id"} | {one.column: name for name, one in SINGLE.items()}
     frame = pa.table({column: [person[name] for person in people] for column, name in columns.items()})
-    rows = privatize_frame(MEMOISED, frame, Memoised(tmp_path / "key"))[0].to_pylist()
+    rows = privatize_frame(MEMOISED, frame, Memoized(tmp_path / "key"))[0].to_pylist()
     assert len({row["booklet"] for row in rows}) == 3
     for person, row in zip(people, rows, strict=True):
         answers = {name: person[name] for name in SINGLE}
         told = {name: label for name, label in row.items() if name != "booklet" and label is not None}
         reports = {name: MEMOISED.question(name).reports.index(label) for name, label in told.items()}
-        for device in (Device(MEMOISED, Memoised(tmp_path / "key"), person["id"]) for _ in range(2)):
+        for device in (Device(MEMOISED, Memoized(tmp_path / "key"), person["id"]) for _ in range(2)):
             assert (device.booklet, device.respond(answers)) == (row["booklet"], reports)
 
 
@@ -93,7 +93,7 @@ def test_a_part_that_is_not_asked_is_not_read():
 
 @pytest.mark.parametrize("change", [{"drug": "secret"}, {"drug": None}, {"drug": "not applicable"}, {"other": "secret"},
                                     {"how often": "not applicable"}, {"region": "secret"}])  # fmt: skip
-def test_wrong_answers_to_what_is_asked_are_refused(change):
+def test_answers_outside_the_plan_are_refused(change):
     """An answer outside the plan is refused without being quoted; "not applicable" is nobody's own answer."""
     device = next(one for one in (Device(PLAN) for _ in range(1000)) if one.booklet == PLAN.booklets[0].name)
     with pytest.raises(InvalidInput) as refused:
@@ -111,7 +111,7 @@ def test_texts_are_given_for_single_questions():
 
 
 @needs_node
-def test_node_and_python_draw_the_same_booklets_and_combine_answers_alike(tmp_path):
+def test_node_and_python_draw_the_same_booklets_and_joint_answers(tmp_path):
     """For words around the steps and 5,000 others, and for every combination of answers."""
     script = """
     import { readFileSync } from "node:fs";
@@ -182,7 +182,7 @@ def test_node_draws_the_booklet_and_reports_of_a_key(tmp_path):
     for at in range(12):
         create_key(tmp_path / f"key-{at}")
         keys.append(read_key(tmp_path / f"key-{at}").derive(b"ldpopt memo").hex())
-        expected.append(Device(MEMOISED, Memoised(tmp_path / f"key-{at}")).submission(ANSWERS) | {"id": "0"})
+        expected.append(Device(MEMOISED, Memoized(tmp_path / f"key-{at}")).submission(ANSWERS) | {"id": "0"})
     (tmp_path / "given").write_text(json.dumps({"plan": public_plan(MEMOISED), "keys": keys, "answers": ANSWERS}))
     assert json.loads(node(script, CLIENT, tmp_path / "given")) == expected
 

@@ -219,7 +219,7 @@ def test_going_back_draws_nothing_anew(open_kit):
     assert visit_reports[0] == visit_reports[2] == site.submissions[0]["reports"]
 
 
-def test_a_memoised_device_repeats_its_report_under_a_key_that_no_script_reads(open_kit):
+def test_a_memoized_device_repeats_its_report_under_a_key_that_no_script_reads(open_kit):
     """The same answer gives the same reports after a reload; another person on the device gets another key."""
     site, page = open_kit(MEMOISED)
     visit(page, site.url, [1, 17, 0])
@@ -453,7 +453,7 @@ def test_routing_leaves_no_trace(open_kit):
     assert made[0] == made[1]
 
 
-def test_a_changed_answer_asks_what_hangs_on_it(open_kit):
+def test_a_changed_answer_asks_its_dependent_questions(open_kit):
     """After a change in the review, parts that now apply are asked, and those that no longer apply are not counted."""
     plan = booklet_plan()
     site, page = open_kit(plan)
@@ -483,7 +483,7 @@ def test_a_changed_answer_asks_what_hangs_on_it(open_kit):
     assert len(site.submissions) == 1
 
 
-def test_another_person_on_a_memoised_device_draws_a_booklet_of_their_own(open_kit):
+def test_another_person_on_a_memoized_device_draws_another_booklet(open_kit):
     """One key always draws one booklet; of 5 people on one device not all get the same of 16 booklets."""
     booklets = [question(f"q{i}", ("no-zq", "yes-zq"), probability=Fraction(1, 16)) for i in range(16)]
     site, page = open_kit(Plan("Habits", tuple(booklets), respondent="id"))
@@ -510,7 +510,7 @@ def types_plan():
 @pytest.mark.parametrize(
     ("locale", "typed"), [("en-GB", "37.5"), ("de-DE", "37,5"), ("ar-EG", "\u0663\u0667\u066b\u0665")]
 )
-def test_numbers_and_options_are_asked_as_what_they_are(open_kit, locale, typed):
+def test_numbers_are_typed_and_options_are_ticked(open_kit, locale, typed):
     """A number is typed in the digits of the language, options are ticked, and the reports are those of the answers.
 
     The words are fixed, so that Python's device says which reports must come; nothing of the answers is sent.
@@ -607,7 +607,7 @@ def test_a_public_question_is_marked_on_every_screen(open_kit):
     assert page.said == []
 
 
-def test_what_an_invitation_says_is_shown(open_kit):
+def test_the_groups_of_an_invitation_are_shown(open_kit):
     """The first screen says in words what comes with the invitation, and the invitation is sent as it was given."""
     site, page = open_kit(WITH_FRAME)
     code = "-" * 22 + "-1"
@@ -622,7 +622,7 @@ def test_what_an_invitation_says_is_shown(open_kit):
     assert "public" not in sent
 
 
-def test_an_invitation_that_says_no_group_shows_none(open_kit):
+def test_an_invitation_without_groups_shows_none(open_kit):
     """Only the names of what comes with invitations are shown then; nothing is made up, and the page goes on."""
     site, page = open_kit(WITH_FRAME)
     for code in ("", "short", "-" * 22, "-" * 22 + "-2", "-" * 22 + "-1-1", "-" * 22 + "-length"):
@@ -651,7 +651,7 @@ def test_reports_wait_or_the_person_has_not_answered(open_kit):
     assert page.evaluate(DUMP)["all"]["unsent"][0] == []
 
 
-def test_what_a_closed_page_left_is_sent_by_the_next(open_kit):
+def test_an_unsent_submission_is_sent_by_the_next_page(open_kit):
     """The page ends while it sends; the next one sends the same, once, and says that it has arrived."""
     site, page = open_kit()
     page.route("**/submissions", lambda route: None)

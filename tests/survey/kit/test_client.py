@@ -34,6 +34,7 @@ def test_node_and_python_draw_the_same_reports(tmp_path):
             assert np.array_equal(Sampler(question.channel).reports(chosen, ListedWords(given)), reports), plan.name
 
 
+@pytest.mark.full
 def test_vectors_pass_in_node_and_a_wrong_one_fails(tmp_path):
     """The client's own check passes for every plan, memoised words included, and finds one wrong report or word."""
     script = """
@@ -128,8 +129,8 @@ WRONG = [
 """Changes of a plan and of answers to it, with the code of the refusal."""
 
 
-def test_what_is_wrong_is_refused(tmp_path):
-    """Altered plans and answers outside the plan are refused with a code, and no message quotes an answer."""
+def test_altered_plans_and_unlisted_answers_are_refused(tmp_path):
+    """Altered plans and answers outside the plan raise an error with a code, and no message quotes an answer."""
     changes = ",".join(f"(plan, answers) => {{ {change}; return answers; }}" for change, _ in [("", ""), *WRONG])
     script = f"""
     import {{ readFileSync }} from "node:fs";

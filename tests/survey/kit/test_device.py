@@ -11,7 +11,7 @@ from kit_plans import districts, ten_plans
 
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import ExactChannel
-from ldpopt_survey import Device, Memoised, Simulated, privatize_frame
+from ldpopt_survey import Device, Memoized, Simulated, privatize_frame
 from ldpopt_survey.collect.coding import Sampler
 from ldpopt_survey.collect.words import ListedWords, create_key
 from ldpopt_survey.kit.device import report_position
@@ -43,13 +43,13 @@ def test_a_word_gives_the_sampler_s_report(plan):
             assert [report_position(question, x, word) for word in words] == made.tolist()
 
 
-def test_a_memoised_device_repeats_what_a_file_says(tmp_path):
+def test_a_memoized_device_repeats_the_reports_of_a_file(tmp_path):
     """Under one key a device's reports are those that `privatize_frame` gives the respondent, again and again."""
     import pyarrow as pa
 
     create_key(tmp_path / "key")
     plan = plan_of(districts(20), respondent="id")
-    randomness = Memoised(tmp_path / "key")
+    randomness = Memoized(tmp_path / "key")
     frame = pa.table({"id": [f"p{i}" for i in range(20)], "vote": [f"District {i}" for i in range(20)]})
     expected = privatize_frame(plan, frame, randomness)[0].column("vote").combine_chunks().indices.to_pylist()
     for _ in range(2):
@@ -57,7 +57,7 @@ def test_a_memoised_device_repeats_what_a_file_says(tmp_path):
         assert made == expected
 
 
-def test_the_submission_is_what_the_collector_takes():
+def test_a_submission_has_the_fields_of_the_format():
     """A submission has the plan's checksum and round, a new id each time, and the reports; JSON holds it."""
     plan = plan_of()
     first, second = Device(plan).submission({"vote": "no"}), Device(plan).submission({"vote": "no"}, "abc")
@@ -92,13 +92,13 @@ def test_missing_answers_follow_the_policy():
     assert {Device(plan).respond({})["vote"] for _ in range(50)} == {0}
 
 
-def test_a_memoised_plan_needs_a_key():
+def test_a_memoized_plan_needs_a_key():
     """A plan that names respondents is not answered with fresh randomness unasked."""
     with pytest.raises(InvalidInput, match="key_file"):
         Device(plan_of(respondent="id"))
 
 
-def test_the_public_plan_holds_nothing_beside_the_channels():
+def test_the_public_plan_holds_only_the_channels():
     """The public plan has the plan's integers and checksum; no pilot shares, precision or columns."""
     channel = WARNER
     question = PlannedQuestion(
@@ -138,7 +138,7 @@ def test_the_collector_takes_a_device_s_submission(tmp_path):
     """What a device sends is what the collector's reader takes, code by code, for plans of every kind."""
     create_key(tmp_path / "key")
     for plan in PLANS:
-        randomness = Memoised(tmp_path / "key") if plan.respondent else None
+        randomness = Memoized(tmp_path / "key") if plan.respondent else None
         answers = {question.name: question.categories[0] for question in plan.questions}
         sent = Device(plan, randomness).submission(answers, "an_invitation-1")
         read = Reader(plan).read(json.dumps(sent).encode())

@@ -89,12 +89,12 @@ def test_languages_are_complete(language):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("[]", "a language as its"),
-        ('{"code": "d"}', "a language as its"),
+        ("[]", "an object with a language code as its"),
+        ('{"code": "d"}', "an object with a language code as its"),
         ('{"code": "de", "nonsense": "a"}', "keys of the English texts"),
-        ('{"code": "de", "progress": "{nmber}"}', "only the places"),
+        ('{"code": "de", "progress": "{nmber}"}', "only the placeholders"),
         ('{"code": "de", "questions": {"none": {}}}', "question: expected one of"),
-        ('{"code": "de", "questions": {"vote": {"answers": {"maybe": "a"}}}}', "the plan's categories"),
+        ('{"code": "de", "questions": {"vote": {"answers": {"maybe": "a"}}}}', "categories of the plan"),
         ('{"code": "de", "questions": {"vote": {"answers": {"no": "a", "yes": "a"}}}}', "distinct"),
         ('{"code": "de", "direction": "up"}', "direction"),
         ('{"code": "de", "start": ""}', "a text of 1 to"),
@@ -127,7 +127,7 @@ def test_npm_packs_the_client_alone(tmp_path):
     assert packed["name"] == "ldpopt-client"
 
 
-def test_what_a_language_lacks_is_said():
+def test_untranslated_texts_of_a_language_are_listed():
     """Texts in a language that is not shipped name every word that stays English; a shipped one has all."""
     hindi = (
         json.dumps({"code": "hi", "title": "सर्वेक्षण"}) if "title" in shipped_texts("en") else json.dumps({"code": "hi"})

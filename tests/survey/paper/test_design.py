@@ -80,7 +80,7 @@ def test_fewer_letters_cost_no_more_than_was_allowed():
 
 
 @pytest.mark.full
-def test_questions_that_are_alike_get_the_sheet_that_each_gets_alone():
+def test_equal_questions_get_the_sheet_of_a_single_one():
     """Same pilot and epsilon, same integers, under letters of their own; another pilot or epsilon, another sheet."""
     yes = ("no", "yes")
     asked = [QuestionSpec("a", yes, epsilon=1.0), QuestionSpec("b", yes, epsilon=1.0)]
@@ -109,7 +109,7 @@ def test_a_question_named_as_the_column_of_sheets_is_refused():
         paper_survey(plan, TWO_DICE)
 
 
-def test_an_epsilon_of_log_two_gets_what_rationals_allow():
+def test_an_epsilon_of_log_two_is_compared_in_rationals():
     """The float log 2 is below log 2: 2 to 1 is not allowed, although the floats' ratio would be within rounding."""
     sheet = design_sheet(np.array([0.5, 0.5]), math.log(2), TWO_D10.denominator, 0.0)
     assert Fraction(int(sheet.weights[:, 0].max()), int(sheet.weights[:, 0].min())) < 2
@@ -127,7 +127,7 @@ def test_questions_that_share_a_report_share_a_card():
 
 
 @pytest.mark.parametrize(("device", "most"), [(TWO_D10, 1.08), (TWO_DICE, 1.13)])
-def test_a_booklet_on_paper_tells_what_the_plan_prints(device, most):
+def test_a_booklet_on_paper_has_the_planned_precision(device, most):
     """Sheets for all cells alike widened the second question by 21 % with two ten-sided dice; its table stays, too."""
     asked = (
         QuestionSpec("a", ("no", "yes"), pilot=[0.405, 0.595]),

@@ -68,12 +68,12 @@ def test_letters_are_counted_and_estimated(plan, tmp_path, suffix):
         ("2,{s[0]},QQ,east", "row 2, column 'drinks'"),
         ("2,{d[0]},{d[0]},east", "a code of the question 'drinks' at row 2, column 'smokes'"),
         ("2,,{d[0]},east", "no code at row 2, column 'smokes'"),
-        (",{s[0]},{d[0]},east", "a sheet number in every row"),
+        (",{s[0]},{d[0]},east", "has no sheet number"),
         ("1,{s[0]},{d[0]},east", "that of row 1 again at row 2"),
         ("2,{s[0]},{d[0]}", "4 cells in every row, got 3 at row 2"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line_with_its_row(plan, tmp_path, line, said):
+def test_an_error_is_one_line_with_its_row(plan, tmp_path, line, said):
     s, d = letters(plan, "smokes"), letters(plan, "drinks")
     codes = write(tmp_path, plan, [f"1,{s[0]},{d[0]},east", line.format(s=s, d=d)])
     with pytest.raises(InvalidInput) as error:
@@ -84,7 +84,7 @@ def test_what_is_wrong_is_told_in_one_line_with_its_row(plan, tmp_path, line, sa
     assert not (tmp_path / "reports.csv").exists()
 
 
-def test_what_was_typed_is_never_shown(plan, tmp_path):
+def test_no_message_shows_a_typed_entry(plan, tmp_path):
     """Somebody may type the answer itself."""
     codes = write(tmp_path, plan, [f"1,canary-yes,{letters(plan, 'drinks')[0]},east"])
     with pytest.raises(InvalidInput) as error:
@@ -165,7 +165,7 @@ def test_codes_are_read_as_spreadsheets_write_them(street_plan, tmp_path, delimi
     assert "Süd, links" in (tmp_path / "r.csv").read_text("utf-8")
 
 
-def test_public_answers_are_typed_beside_the_letters(tmp_path):
+def test_public_answers_are_typed_with_the_letters(tmp_path):
     """Each is one of the plan's, in small letters or capitals; it becomes a column, by which shares are estimated."""
     public = (PublicQuestion("age", ("Young", "Old")),)
     spec = SurveySpec("habits", (QuestionSpec("smokes", ("no", "yes"), epsilon=1.0),), public=public)

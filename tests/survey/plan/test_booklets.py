@@ -79,8 +79,8 @@ def test_a_power_is_not_promised_where_questions_share_a_report(tested: int, wid
 
 
 @pytest.mark.parametrize("pilot", [None, (0.2, 0.8)])
-def test_a_plan_says_how_many_respondents_it_and_others_need(pilot: tuple[float, ...] | None) -> None:
-    """Also where everybody is asked everything in one report, which is no choice among booklets."""
+def test_a_plan_compares_its_respondents_with_alternatives(pilot: tuple[float, ...] | None) -> None:
+    """This includes plans that ask everybody everything in one report, without a choice among booklets."""
     planned = plan_survey(SurveySpec("s", yes_no(3, pilot=pilot), epsilon=3.0))
     asked = "one booklet" if planned.plan.booklets else "everything"
     assert f"  {planned.respondents:,} respondents, each asked {asked} (" in repr(planned)
@@ -188,7 +188,7 @@ def _row(question: object, answers: dict[str, object]) -> np.ndarray:
         SurveySpec("s", yes_no(3), epsilon=1.0, eta=0.3),
     ],
 )
-def test_the_whole_surveys_channel_is_within_what_is_told(spec: SurveySpec) -> None:
+def test_the_channel_of_the_whole_survey_is_within_the_plan(spec: SurveySpec) -> None:
     """Enumerated: booklet drawn, all questions, routing. Its measured guarantees are never above those of the plan."""
     plan = drugs_plan() if spec is DRUGS_SPEC else plan_survey(spec).plan
     vectors, law = whole_channel(plan)
@@ -201,7 +201,7 @@ def test_the_whole_surveys_channel_is_within_what_is_told(spec: SurveySpec) -> N
         assert plan.eta <= spec.eta
 
 
-def test_plan_files_say_who_is_asked_what() -> None:
+def test_plan_files_keep_the_booklets() -> None:
     """A plan with booklets comes back from its file with its checksum, and altered probabilities are refused."""
     plan = drugs_plan()
     back = Plan.from_json(plan.to_json())
@@ -291,7 +291,7 @@ def test_wrong_routes_are_refused(asked_if: object, said: str) -> None:
         _routed(asked_if)
 
 
-def test_an_empty_report_never_tells_that_a_question_was_asked() -> None:
+def test_an_empty_report_never_reveals_that_a_question_was_asked() -> None:
     """Left out, a missing answer to a question that hangs on another would publish that other answer: it is refused."""
     left_out = Reading(missing_answers="left out")
     asked = (QuestionSpec("drug", YES_NO), QuestionSpec("which", YES_NO, asked_if={"drug": ["yes"]}, reading=left_out))
@@ -337,11 +337,8 @@ def test_a_trace_of_a_booklet_is_left_out(m):
 @pytest.mark.parametrize(
     ("kinds", "widths"), [((3, 3, 3), (0.05, 0.05, 0.05)), ((3, 2, 2, 3), (0.05, 0.02, 0.04, 0.05))]
 )
-def test_plans_of_even_questions_need_what_any_survey_needs(kinds, widths, tmp_path):
-    """27 and 36 even cells at epsilon 2, where one needs symmetry: nobody does with 4 % fewer, by a proof.
-
-    Two per cent of these are for reports that tell a table, too.
-    """
+def test_plans_at_uniform_pilots_meet_the_lower_bound(kinds, widths, tmp_path):
+    """Plans of 27 and 36 uniform cells at epsilon 2: a proof shows that no survey does with 4 % fewer."""
     both = enumerate(zip(kinds, widths, strict=True))
     asked = [QuestionSpec(f"q{i}", tuple(range(k)), half_width=width) for i, (k, width) in both]
     planned = plan_survey(SurveySpec("s", tuple(asked), epsilon=2.0), prove=True)

@@ -108,7 +108,7 @@ def test_equal_shares_are_closed_form(k: int, epsilon: float) -> None:
     assert variance_at_uniform(k, epsilon) == pytest.approx(designed, rel=1e-4)  # found by a solver at k = 9
 
 
-def test_the_table_is_what_the_plans_need() -> None:
+def test_the_table_has_the_respondents_of_the_plans() -> None:
     """The respondents of the table are those of the plan with the same budget, or more where longer booklets help."""
     spec = SurveySpec(
         "demo", (QuestionSpec("a", TWO_ANSWERS), QuestionSpec("b", (1, 2, 3, 4), half_width=0.04)), epsilon=2.0
@@ -176,7 +176,7 @@ def test_together_is_the_larger() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"power": 0.8}, {"alternative": [0.5, 0.5], "power": 0.01}, {"alternative": [1.0]}])
-def test_what_is_no_power_target(fields: dict[str, object]) -> None:
+def test_invalid_power_targets_are_refused(fields: dict[str, object]) -> None:
     """A power needs an alternative, as many shares as categories, and more than the level."""
     with pytest.raises(InvalidInput):
         QuestionSpec("a", TWO_ANSWERS, **fields)

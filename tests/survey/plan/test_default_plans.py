@@ -94,8 +94,8 @@ def test_one_question_means_one_question() -> None:
 
 
 @pytest.mark.parametrize("power", [{"alternative": (0.5, 0.5)}, {"alternative": (0.5, 0.5), "half_width": 0.05}])
-def test_together_is_kept_beside_a_target_power(power: dict[str, object]) -> None:
-    """A pair that is wanted together has a booklet, and its table is told, whatever its questions want alone."""
+def test_a_joint_pair_is_kept_with_a_target_power(power: dict[str, object]) -> None:
+    """A pair in `together` has a booklet and the precision of its table, whatever the targets of its questions."""
     asked = (QuestionSpec("a", ("no", "yes"), pilot=(0.3, 0.7), **power), *YES_NO[:2])
     plan = plan_survey(SurveySpec("s", asked, epsilon=2.0, together=(("a", "q0"),))).plan
     assert any({part.name for part in question.answers} == {"a", "q0"} for question in plan.questions)

@@ -19,8 +19,8 @@ def variances(channel, law):
     return np.array([row @ inverse @ row - (row @ law) ** 2 for row in answers])
 
 
-def test_a_dependent_law_needs_fewer_than_the_least_of_independent_answers():
-    """Nine in ten answer four questions all alike: 789 people with the same even shares, where `least` is 1,032."""
+def test_dependent_answers_may_need_fewer_than_the_independent_bound():
+    """Nine in ten people give four equal answers: 789 respondents suffice, where `least` is 1,032."""
     questions = tuple(QuestionSpec(name, ("no", "yes"), half_width=HALF_WIDTH) for name in "abcd")
     planned = plan_survey(SurveySpec("four", questions, epsilon=EPSILON))
     assert planned.least == 1032
@@ -38,7 +38,7 @@ def test_a_dependent_law_needs_fewer_than_the_least_of_independent_answers():
     assert math.ceil(variances(matrix, even).max() / (HALF_WIDTH / 1.959964) ** 2) >= planned.least
 
 
-def test_the_sentences_say_what_is_assumed():
+def test_the_sentences_state_the_assumption_of_independence():
     """Several questions: independent answers, in the plan's text and in the proof's sentence; one question: none."""
     several = plan_survey(SurveySpec("two", tuple(QuestionSpec(q, ("no", "yes")) for q in "ab"), epsilon=1.0))
     assert "if the answers are independent" in repr(several)

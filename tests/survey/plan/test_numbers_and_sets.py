@@ -44,7 +44,7 @@ def test_moving_to_the_grid_keeps_the_mean():
     assert set(made.on_grid([-9.0, 9.0], rng)) == {-1.0, 1.0}
 
 
-def test_what_does_not_fit_is_refused():
+def test_invalid_ranges_widths_and_pilots_are_refused():
     """Empty ranges, widths beyond them, pilots and numbers that are none."""
     for arguments in ((1, 1, 1.0, 0.1), (0, 1, 1.0, 2.0), (0, 1, 0.0, 0.1), (0, 1, 1.0, 0.0)):
         with pytest.raises(InvalidInput):
@@ -67,7 +67,7 @@ def test_every_way_keeps_epsilon_for_the_whole_answer(j, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
-def test_variances_are_what_is_said(epsilon):
+def test_variances_are_those_of_simulated_reports(epsilon):
     """The variance of the option shares from many reports, each design decoded without bias, at equally likely sets."""
     rng = np.random.default_rng(361)
     made = multi_select(OPTIONS[:3], epsilon)

@@ -83,7 +83,7 @@ def test_other_spellings_columns_and_blanks():
         {"missing": "perhaps"},
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(wrong):
+def test_invalid_options_are_refused(wrong):
     """Too few options and too many, two alike, and keys of other questions."""
     with pytest.raises(InvalidInput):
         AnyOfSpec("paid", **{"options": ("cash", "card")} | wrong)

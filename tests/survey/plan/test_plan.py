@@ -196,7 +196,7 @@ def test_claims_of_a_planned_question_are_proved() -> None:
         PLAN.question("age")
 
 
-def test_rounds_tell_no_more_than_the_composed_channel_says() -> None:
+def test_eta_over_rounds_bounds_the_composed_channel() -> None:
     """eta over rounds is at least that of the channel used so often, at most by the product rule, and sharp for RR."""
     for rounds in (2, 3, 5):
         for eps, eta in ((1.0, math.tanh(0.5)), (2.0, 0.3), (1e-3, 2e-4), (20.0, 1.0), (math.inf, 0.3), (800.0, 1.0)):

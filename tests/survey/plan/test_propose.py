@@ -118,7 +118,7 @@ def test_wishes_are_kept_or_refused(tmp_path: Path) -> None:
             proposed(tmp_path, columns, wishes)
 
 
-def test_edges_are_round_rising_and_hold_alike(tmp_path: Path) -> None:
+def test_bin_edges_are_round_and_increasing_with_balanced_counts(tmp_path: Path) -> None:
     """On every scale and for skewed numbers each bin holds some, and none holds nearly all."""
     rng = np.random.default_rng(1)
     for scale in (1e-300, 1e-9, 1.0, 1e12, 1e300):
@@ -153,7 +153,7 @@ def test_the_draft_is_the_survey_that_it_was_made_from(tmp_path: Path) -> None:
     assert planned.epsilon <= 3.0
 
 
-def test_the_consent_paragraph_says_what_is_not_protected(tmp_path: Path) -> None:
+def test_the_consent_paragraph_lists_unprotected_data(tmp_path: Path) -> None:
     """Carried columns, and answers whose absence is seen."""
     columns: dict[str, list[object]] = {
         "weight": [1.5, 2.5, 1.0] * 9,

@@ -35,8 +35,8 @@ def test_all_designs_for_yes_or_no_are_equal_at_one_epsilon():
     assert len({table[name].respondents for name in names}) == 1
 
 
-def test_a_cap_on_eta_leaves_out_who_exceeds_it():
-    """Every protocol listed is within both caps."""
+def test_a_cap_on_eta_leaves_out_protocols_above_it():
+    """Every protocol in the table is within both caps."""
     for row in compare_protocols(SKEWED, HalfWidth(0.05), 1.0, 0.25):
         assert row.epsilon <= 1.0
         assert row.eta <= 0.25

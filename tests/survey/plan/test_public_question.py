@@ -34,7 +34,7 @@ weights = "w"
 """
 
 
-def test_a_public_question_goes_from_the_file_into_the_plan_and_its_promises():
+def test_a_public_question_is_in_the_plan_and_its_promises():
     """It is carried, the file keeps it, and the limits of the consent form are said not to hold for it."""
     plan = Plan.from_json(plan_survey(SurveySpec.from_toml(TOML)).plan.to_json())
     assert plan.carry == ("village", "age", "w")
@@ -70,7 +70,7 @@ def test_plans_without_public_questions_are_as_before():
         ('name = "Habits"', 'name = "Habits"\nrespondent = "age"'),
     ],
 )
-def test_what_does_not_fit_is_refused(old, new):
+def test_invalid_public_questions_are_refused(old, new):
     """Names twice, a private question that only some public answers lead to, an id that is a public answer."""
     assert old in TOML
     with pytest.raises(InvalidInput):
@@ -86,12 +86,12 @@ def test_many_combinations_are_reported():
     assert combinations_warning([], 1) == ""
 
 
-def test_a_public_answer_that_tells_a_private_one_is_found_in_files():
+def test_a_public_answer_that_discloses_a_private_one_is_found():
     """A copy of the answer under another name is a leak like any carried column's."""
     spec = TOML.split("[[public]]")[0].replace('carry = ["village"]', "")
     spec += '[[public]]\nname = "copy"\nanswers = ["a", "b"]\n'
     plan = plan_survey(SurveySpec.from_toml(spec)).plan
     smokes = np.random.default_rng(2).choice(["no", "yes"], 200)
     (leak,) = find_leaks(plan, pa.table({"smokes": smokes, "copy": np.where(smokes == "no", "a", "b")}))
-    assert (leak.what, leak.by) == ("smokes", ("copy",))
+    assert (leak.subject, leak.sources) == ("smokes", ("copy",))
     assert find_leaks(plan, pa.table({"smokes": smokes, "copy": ["a", "b"] * 100})) == []

@@ -61,8 +61,8 @@ def test_one_category_is_cheaper_than_all():
         (lambda: QUESTION.half_width(0, 1.0), "n"),
     ],
 )
-def test_what_cannot_be_is_refused(call, message):
-    """Targets out of reach and malformed ones are named."""
+def test_unreachable_and_malformed_targets_are_refused(call, message):
+    """The message names the target."""
     with pytest.raises(InvalidInput, match=message):
         call()
 
@@ -118,8 +118,8 @@ def test_an_epsilon_takes_few_designs(monkeypatch):
         assert question.respondents(HalfWidth(width), epsilon * (1 - 2e-4)) >= n
 
 
-def test_what_is_no_number_is_not_enough():
-    """A count that is not a number never counts as reached, and steps or flat stretches end."""
+def test_a_nan_never_reaches_a_target():
+    """A number of respondents that is nan never reaches a target, and steps or flat stretches end."""
     with pytest.raises(InvalidInput, match="beyond epsilon"):
         _find_smallest(lambda at: math.nan, 10, (0.01, 16.0), -2.0, "epsilon")
     assert _find_smallest(lambda at: 5.0 if at >= 3 else 500.0, 10, (0.01, 16.0), -2.0, "epsilon") == pytest.approx(

@@ -60,7 +60,7 @@ def set_of() -> Iterator[type[QuestionSpec]]:
     del QuestionSpec.types["set of"]
 
 
-def test_a_type_goes_from_the_file_through_the_plan_to_its_estimate(set_of: type[QuestionSpec]) -> None:
+def test_one_class_defines_a_type_from_file_to_estimate(set_of: type[QuestionSpec]) -> None:
     """One class is read, planned, written, privatized and estimated; no other file knows of it."""
     spec = SurveySpec.from_toml(TOML)
     question = spec.questions[0]

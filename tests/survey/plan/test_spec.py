@@ -255,7 +255,7 @@ def test_shares_among_those_who_answered_are_the_ratio_with_its_variance() -> No
         ({"missing_answers": "category"}, "missing_answers"),
     ],
 )
-def test_what_is_no_reading(fields: dict[str, object], message: str) -> None:
+def test_invalid_readings_are_refused(fields: dict[str, object], message: str) -> None:
     """Each is refused with the field's name."""
     with pytest.raises(InvalidInput, match=message):
         QuestionSpec("q", ("a", "b"), reading=Reading(**fields))

@@ -92,7 +92,7 @@ def _law(names: tuple[str, ...], given: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
-def test_what_is_told_of_a_table_is_its_standard_error(name: str, epsilon: float) -> None:
+def test_the_precision_of_a_table_is_its_standard_error(name: str, epsilon: float) -> None:
     """By the covariance of the pair's report, and numeric derivatives of what is estimated."""
     target, function, given = TABLES[name]
     made = planned(target, epsilon=epsilon)
@@ -175,7 +175,8 @@ def test_the_smallest_group_of_a_public_question_decides(measure: str) -> None:
     assert plan_survey(replace(spec, targets=(even,))).respondents == pytest.approx(2 * whole.respondents, abs=2)
 
 
-def test_groups_are_told_in_simulated_surveys(tmp_path: Path) -> None:
+@pytest.mark.full
+def test_the_precision_of_groups_agrees_with_simulations(tmp_path: Path) -> None:
     """The scatter of a share among a third of the respondents."""
     target = TargetSpec(by="region", groups={"north": 0.3, "south": 0.7}, half_width=0.08)
     made = planned(target, public=(REGION,))
@@ -237,7 +238,7 @@ def test_the_proved_least_number_does_not_count_groups() -> None:
 
 
 @pytest.mark.parametrize("design", ["split", None])
-def test_questions_that_all_are_asked_tell_their_table(design: str | None) -> None:
+def test_questions_asked_of_everybody_give_their_table(design: str | None) -> None:
     """Split, or with an epsilon each: the product of their channels is counted, without another design."""
     questions = QUESTIONS if design else tuple(replace(question, epsilon=1.0) for question in QUESTIONS)
     target = TargetSpec(("drug", "smokes"), half_width=0.04)
@@ -289,7 +290,7 @@ half_width = 0.6
 """
 
 
-def test_a_file_has_targets_and_the_plan_tells_them() -> None:
+def test_targets_are_read_from_files_and_reported_by_the_plan() -> None:
     """From survey.toml to the words and the JSON of the plan; a plan's own file has none of it."""
     spec = SurveySpec.from_toml(TOML)
     made = plan_survey(spec)
@@ -373,7 +374,7 @@ def test_targets_that_no_data_serve_are_refused(values: dict[str, Any], said: st
 
 
 @pytest.mark.parametrize("design", ["one question", "joint"])
-def test_designs_that_tell_no_table_are_refused_with_a_target_of_one(design: str) -> None:
+def test_a_target_of_a_table_refuses_designs_without_it(design: str) -> None:
     """Nothing is ignored in silence."""
     with pytest.raises(InvalidInput, match='"booklets" asks such questions together'):
         planned(TargetSpec(("drug", "smokes"), half_width=0.1), design=design)
@@ -409,7 +410,7 @@ def test_a_share_0_has_no_coefficient_of_variation() -> None:
         NumberSpec("balance", low=-10, high=10, coefficient_of_variation=0.1)
 
 
-def test_every_pair_of_like_questions_is_planned_alike() -> None:
+def test_equal_pairs_of_questions_get_equal_plans() -> None:
     """Names and order decide nothing: six even pairs, each with the same width."""
     four = tuple(QuestionSpec(name, YES_NO) for name in "abcd")
     targets = tuple(TargetSpec(pair, half_width=0.06) for pair in itertools.combinations("abcd", 2))

@@ -110,14 +110,14 @@ def _after(most):
     return over
 
 
-def test_where_no_epsilon_is_known_the_error_says_so(late):
+def test_a_time_limit_without_a_known_epsilon_is_an_error(late):
     """The first epsilon that is tried is not enough, and there is no time for another."""
     with pytest.raises(SolverError, match="before any epsilon was known to be enough"):
         QuestionPlanner([0.1, 0.9]).epsilon(HalfWidth(0.01), 1000, time_limit=0.5)
 
 
-def test_stages_say_only_what_was_tried(late, heard):
-    """Of all shares of the pilot wave one was simulated."""
+def test_stages_report_only_simulated_sizes(late, heard):
+    """Of all sizes of the pilot wave, one was simulated in time."""
     made = plan_two_stages(2000, 1.0, [0.7, 0.2, 0.1], draws=1, time_limit=0.5, progress=heard)
     assert len(made.shares) == len(made.variances) == 1
 

@@ -83,7 +83,7 @@ def test_a_linear_model_is_that_of_those_who_answered():
     np.testing.assert_allclose(public.values, least_squares(x[smokes < 2], smokes[smokes < 2]).params, rtol=1e-6)
 
 
-def test_reports_cover_what_true_answers_give():
+def test_regressions_of_reports_agree_with_true_answers():
     """At epsilon 3 the slopes are within four standard errors of the model's, which say how far they are."""
     fits = [respondents(20_000, 3.0, seed)[0].linear("hours ~ smokes") for seed in range(12)]
     estimates = np.array([fit.values for fit in fits])
@@ -97,8 +97,8 @@ def test_reports_cover_what_true_answers_give():
     assert 0.5 < np.sqrt((away**2).mean()) < 1.6
 
 
-def test_the_likelihood_says_what_serves():
-    """The likelihood has no such fit, and says so."""
+def test_the_likelihood_refuses_and_names_an_alternative():
+    """The likelihood has no such fit, and the message names the method that has."""
     people, *_ = respondents(500, 3.0, 3)
     with pytest.raises(InvalidInput, match=r"by moments they may have one.*hours"):
         people.logit_by_likelihood("smokes ~ hours")

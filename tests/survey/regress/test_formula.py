@@ -11,7 +11,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey import linear_regression, logit_regression
 from ldpopt_survey.regress.formula import parse_formula
 from ldpopt_survey.regress.moments import logit_by_moments
-from ldpopt_survey.regress.regressors import in_order
+from ldpopt_survey.regress.regressors import sort_codes
 
 
 def frame(n: int = 600) -> pd.DataFrame:
@@ -71,7 +71,7 @@ def test_private_columns_are_coded_like_public_ones(right):
         assert private.levels == open_fit.levels
 
 
-def test_names_say_the_column_and_the_level():
+def test_names_have_the_column_and_the_level():
     """Columns are named as they are, also those that Python could not name, and levels stand in brackets."""
     data = FRAME.rename(columns={"z": "größe", "g": "in.come"}).assign(**{"class": FRAME.k})
     made = linear_regression(
@@ -118,8 +118,8 @@ def test_text_is_a_factor_even_if_it_looks_like_numbers():
      "y ~ [x for x in a]", "y ~ a[0]", "y ~ np.load('x')", "y ~ Q('a')", "y ~ lag(a)", "y ~ f'{a}'", "y ~ column_0_",
      "y ~ contr.__init__(a)", "log(1) ~ a"]
 )  # fmt: skip
-def test_what_is_no_formula_is_refused(text):
-    """Anything else is one clear error, and nothing of Python but these functions is run."""
+def test_invalid_formulas_are_refused(text):
+    """Other input is one clear error, and no Python is run but the listed functions."""
     with pytest.raises(InvalidInput, match="formula"):
         parse_formula(text)
 
@@ -146,6 +146,6 @@ def test_splines_are_of_all_respondents():
 
 def test_levels_are_ordered_numbers_first():
     """Numbers come by their size, whatever they are written as, and other labels after them as text."""
-    code, kinds = in_order(np.array([0, 1, 2, 3, 0]), ["b", "10", 9, "a"])
+    code, kinds = sort_codes(np.array([0, 1, 2, 3, 0]), ["b", "10", 9, "a"])
     assert kinds == [9, "10", "a", "b"]
     assert code.tolist() == [3, 1, 0, 2, 3]

@@ -60,8 +60,8 @@ def test_weights_are_weighted_least_squares():
     assert np.allclose(made.standard_errors[0], want.bse * np.sqrt(400 / 399), rtol=1e-8)
 
 
-def test_what_has_no_numbers_is_refused():
-    """Labels that are no numbers need scores; text needs another regression."""
+def test_outcomes_without_numbers_are_refused():
+    """Labels that are not numbers need scores; text needs another regression."""
     with pytest.raises(InvalidInput):
         linear_regression("y ~ 1", {"y": ["a", "b", "a"]}, {})
     with pytest.raises(InvalidInput):

@@ -122,7 +122,7 @@ def test_the_reference_can_be_chosen():
     assert np.allclose(one.values, -other.values, atol=1e-6)
 
 
-def test_what_cannot_be_fitted_is_refused():
+def test_regressions_without_a_fit_are_refused():
     """Collinear predictors, unknown columns, empty cells, coarse channels, separation."""
     frame = people(np.random.default_rng(309), 300)
     frame["twice"] = 2 * frame.age
@@ -156,7 +156,7 @@ def test_intervals_cover():
     assert np.abs(hits / 150 - 0.95).max() < 5 * np.sqrt(0.05 * 0.95 / 150)
 
 
-def test_rare_combinations_of_private_predictors_are_penalised_and_it_is_said():
+def test_rare_combinations_of_private_predictors_are_penalized():
     """Of 80 combinations most are rare; the likelihood has no finite maximum, and its penalty gives finite slopes."""
     rng, n = np.random.default_rng(3), 3000
     x = {"a": rng.choice(4, n, p=[0.7, 0.2, 0.08, 0.02]), "b": rng.choice(5, n, p=[0.6, 0.3, 0.07, 0.02, 0.01]),

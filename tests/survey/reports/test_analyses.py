@@ -48,7 +48,7 @@ def test_every_table_has_its_columns():
     columns = ("question", "group", "against", "answer", "difference", *LIMITS, "p")
     assert difference_table("demo", change, {}).columns == columns
     numbers = number_table("demo", [("", mean(few))], [quantile(few, 0.5)])
-    assert numbers.shown()[0] == ["mean", "0.66667", "0.08165", "0.49955", "0.82396"]
+    assert numbers.format_cells()[0] == ["mean", "0.66667", "0.08165", "0.49955", "0.82396"]
     data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     fitted = logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]})
     assert regression_table(fitted).columns == ("category", "term", "coefficient", *LIMITS, "p")
@@ -74,7 +74,7 @@ def test_estimates_as_data_and_among_those_who_answered():
     assert among.round(4).tolist() == [0.4286, 0.5714]
 
 
-def test_what_respondents_read_of_all_rounds():
+def test_consent_forms_state_the_guarantee_over_all_rounds():
     """With declared rounds the form says what the reports of all of them tell together; no number is too small."""
     spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, rounds=4)
     said = consent_paragraph(plan_survey(spec).plan)
@@ -89,7 +89,7 @@ def test_what_respondents_read_of_all_rounds():
     assert "- The survey has only this round." in once.splitlines()
 
 
-def test_what_respondents_read():
+def test_consent_forms_state_processing_and_protection():
     """The consent form says what happens and what is not protected; factors are rounded up."""
     plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.0, carry=("region",))).plan
     lines = consent_paragraph(plan).splitlines()

@@ -125,8 +125,8 @@ CHANGES: dict[str, tuple[Callable[[Path], object], set[str]]] = {
 
 @pytest.mark.full(but=8)
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_was_changed_is_named(delivery: Path, name: str) -> None:
-    """One thing changed, lost or added is found, under the name of its file."""
+def test_a_changed_file_is_named(delivery: Path, name: str) -> None:
+    """A changed, lost or added file is found, and its name is given."""
     change, named = CHANGES[name]
     (delivery / "report-c.html").unlink()  # no change concerns it, and its pictures are drawn again to be checked
     change(delivery)
@@ -148,7 +148,7 @@ def test_pictures_and_other_versions_are_not_judged(delivery: Path) -> None:
     assert found
 
 
-def test_a_simulation_is_said_everywhere(tmp_path: Path) -> None:
+def test_a_simulation_is_labelled_everywhere(tmp_path: Path) -> None:
     """A page of simulated reports says so in its title, and the check of the delivery says it too."""
     (tmp_path / "raw.csv").write_text(RAW)
     folder = tmp_path / "delivery"
@@ -167,7 +167,7 @@ def test_a_simulation_is_said_everywhere(tmp_path: Path) -> None:
     assert found.to_dict()["simulation"] is True
 
 
-def test_what_is_no_delivery(tmp_path: Path) -> None:
+def test_folders_without_one_plan_are_refused(tmp_path: Path) -> None:
     """A file, an empty folder and two plans are refused."""
     with pytest.raises(InvalidInput, match="a folder"):
         verify_delivery(tmp_path / "none")

@@ -111,4 +111,4 @@ def test_means_are_drawn_on_an_axis_of_their_own_unit():
     assert axes[0][0] == "0"
     assert not any("%" in one for one in axes[0])
     assert all(one.endswith(" %") for one in axes[1])
-    assert ("share" in mean, "share" in share) == (False, True)
+    assert ("proportion" in mean, "proportion" in share) == (False, True)

@@ -17,7 +17,7 @@ from ldpopt.composition import shuffled
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import randomized_response
 from ldpopt_survey import QuestionSpec, SurveySpec, make_plan, plan_survey
-from ldpopt_survey.kit.folder import LANGUAGES, PLACE
+from ldpopt_survey.kit.folder import LANGUAGES, PLACEHOLDER
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.reports.delivery import verify_delivery
 from ldpopt_survey.reports.promises import after_shuffling, consent_paragraph, fewest_in_booklet, words_of
@@ -69,8 +69,8 @@ def test_shuffled_guarantees_of_questions_add_up(epsilons, delta):
     assert worst <= delta
 
 
-def test_what_a_shuffler_does_not_make_alike_is_refused():
-    """Public columns, and answers that something else tells: nothing is guaranteed."""
+def test_plans_with_distinguishable_shuffled_reports_are_refused():
+    """Public columns, and answers that other data disclose: nothing is guaranteed."""
     with pytest.raises(InvalidInput, match="carried columns"):
         after_shuffling(shuffled_plan(1.0, carry=("region",)), 1000)
     with pytest.raises(InvalidInput, match="a respondent column"):
@@ -91,7 +91,7 @@ def booklet_plan(probabilities, epsilons):
 @pytest.mark.parametrize("delta", [0.05, 0.2, 0.5])
 @pytest.mark.parametrize("epsilons", [(1.0, 1.0), (0.3, 2.0)])
 @pytest.mark.parametrize("probability", [Fraction(1, 2), Fraction(1, 5)])
-def test_shuffled_booklets_keep_what_is_said(probability, epsilons, delta):
+def test_shuffled_booklets_meet_the_stated_guarantee(probability, epsilons, delta):
     """Whatever the others answered, shuffled reports keep (value, delta), and for some answers they
     do not keep (lower, delta) [BBGN].
 
@@ -171,7 +171,7 @@ def test_consent_forms_have_the_same_sentences_in_every_language(language):
     assert set(found) == set(english)
     for key, text in found.items():
         assert text.strip()
-        assert sorted(PLACE.findall(text)) == sorted(PLACE.findall(english[key])), key
+        assert sorted(PLACEHOLDER.findall(text)) == sorted(PLACEHOLDER.findall(english[key])), key
 
 
 @pytest.mark.full(but=1)
@@ -184,7 +184,7 @@ def test_a_consent_form_in_another_language_promises_the_same_in_no_english(lang
         form = consent_paragraph(plan, words=words_of(plan, "consent", language))
         body = form.rsplit("<!--", 1)[0].replace("div dir", "")
         assert not english & {" ".join(pair) for pair in itertools.pairwise(words_in(body))}
-        assert not PLACE.search(form)
+        assert not PLACEHOLDER.search(form)
         said, wanted = (
             sorted(re.findall(r"\d+(?:\.\d+)?", text))
             for text in (body.replace(sign, "."), consent_paragraph(plan).rsplit("<!--", 1)[0])
@@ -195,15 +195,15 @@ def test_a_consent_form_in_another_language_promises_the_same_in_no_english(lang
 
 
 def words_in(text):
-    return re.findall(r"[a-z']+", PLACE.sub(" . ", text.lower()))
+    return re.findall(r"[a-z']+", PLACEHOLDER.sub(" . ", text.lower()))
 
 
 def test_a_form_in_a_language_of_its_own_needs_all_sentences(tmp_path):
     """Missing sentences and places are named; a form in such a language is neither confirmed nor refused."""
     plan = next(every_promise())
     page = {"code": "fr", "noneChosen": "aucun", "notApplicable": "sans objet"}
-    whole = {key: text.upper() if not PLACE.search(text) else text for key, text in consent_texts().items()}
-    for own, lacking in (({}, "consent: title"), (whole | {"ratio": "Jamais."}, "places")):
+    whole = {key: text.upper() if not PLACEHOLDER.search(text) else text for key, text in consent_texts().items()}
+    for own, lacking in (({}, "consent: title"), (whole | {"ratio": "Jamais."}, "placeholders")):
         with pytest.raises(InvalidInput, match=lacking):
             words_of(plan, "consent", texts=json.dumps(page | {"consent": own}))
     words = words_of(plan, "consent", texts=json.dumps(page | {"consent": whole}))

@@ -127,7 +127,7 @@ def test_the_page_does_not_carry_sentences_of_paper():
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_cards_cannot_be_told_apart_from_afar(language):
+def test_translated_cards_are_indistinguishable_from_a_distance(language):
     """As in English: the same colours, lines and number of letters on the cards of a question."""
     question = QuestionSpec("q", ("a", "b", "c", "d"), epsilon=1.0)
     survey = paper_survey(plan_survey(SurveySpec("S", (question,))).plan, device_named("two-dice"))
@@ -143,7 +143,7 @@ def test_cards_cannot_be_told_apart_from_afar(language):
 
 
 @pytest.mark.full
-def test_a_long_table_of_integers_goes_on_on_the_next_page(monkeypatch):
+def test_a_long_table_of_integers_continues_on_the_next_page(monkeypatch):
     """Twenty answers and as many letters: no row of the table is below the edge of a page, and some are on another."""
     whole = Sheet(4 + 20 * np.eye(20, dtype=np.int64), 0.0, 0.0)  # one that is not the best, and found at once
     monkeypatch.setattr("ldpopt_survey.paper.design.design_sheet", lambda *_: whole)

@@ -61,22 +61,22 @@ def test_all_fonts_are_embedded():
             assert "/FontFile2" in inner or "/FontFile3" in inner
 
 
-def test_characters_that_no_font_has_are_told_in_one_line(monkeypatch):
+def test_characters_without_a_font_give_one_warning(monkeypatch):
     """With no fonts but DejaVu, Chinese is said to be missing; the file is made all the same."""
-    monkeypatch.setattr(sheet_drawing, "_installed", list)
+    monkeypatch.setattr(sheet_drawing, "_installed_fonts", list)
     found = paper_sheets(survey_of(("不", "是")))
     assert len(found.warnings) == 1
     assert "不" in found.warnings[0]
     assert "\n" not in found.warnings[0]
 
 
-def test_letters_that_join_are_told_where_nothing_joins_them(monkeypatch):
+def test_joining_letters_give_a_warning_without_shaping(monkeypatch):
     monkeypatch.setattr(sheet_drawing, "find_spec", lambda name: None)
     assert any("Arabic" in line for line in paper_sheets(survey_of(("لا", "نعم"))).warnings)
 
 
 def test_greek_and_cyrillic_need_no_other_font(monkeypatch):
-    monkeypatch.setattr(sheet_drawing, "_installed", lambda: pytest.fail("looked for more fonts"))
+    monkeypatch.setattr(sheet_drawing, "_installed_fonts", lambda: pytest.fail("looked for more fonts"))
     assert not paper_sheets(survey_of(("όχι", "да"))).warnings
 
 
@@ -117,7 +117,7 @@ def test_another_paper_is_refused():
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("device", DEVICES)
-def test_what_people_read_is_short_sentences(device):
+def test_instructions_have_short_sentences(device):
     """No sentence of the instructions has more than 26 words: a twelve-year-old is to follow it."""
     survey = survey_of(device=device)
     for text in sheet_text("steps", survey):
@@ -126,7 +126,7 @@ def test_what_people_read_is_short_sentences(device):
     assert sheet_text("promises", survey, survey.plan.questions[0])
 
 
-def test_the_channel_beside_the_sheets_is_proved_by_check(tmp_path):
+def test_the_channel_files_of_sheets_are_proved_by_check(tmp_path):
     """`ldpopt check` proves the epsilon of every sheet again from the integers in its file."""
     from typer.testing import CliRunner
 
@@ -162,7 +162,7 @@ def drawn_marks(page):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("device", ["two-dice", "cards", "spinner"])
-def test_cards_of_a_question_cannot_be_told_apart_from_afar(device, monkeypatch):
+def test_cards_of_a_question_are_indistinguishable_from_a_distance(device, monkeypatch):
     """All cards have the same colours, lines and number of letters; only which letter stands where differs."""
     monkeypatch.setattr("ldpopt_survey.paper.design.design_sheet", plain_sheet)
     survey = survey_of(("a", "b", "c", "d"), device=device)
@@ -195,7 +195,7 @@ def test_rules_about_empty_boxes_are_those_of_the_plan(monkeypatch):
     assert "leave its box empty" not in alone
 
 
-def test_slips_of_questions_that_begin_alike_differ():
+def test_slips_show_whole_names_of_questions():
     """Every slip has the whole name of its question, over as many lines as it needs."""
     names = [f"How often did you use the substance in the last year, question {letter}" for letter in "abcd"]
     spec = SurveySpec("demo", tuple(QuestionSpec(name, ("no", "yes")) for name in names), epsilon=1.0)

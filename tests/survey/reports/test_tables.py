@@ -32,7 +32,7 @@ def test_csv_json_and_excel_hold_every_digit():
         assert frame["answer"].tolist() == ["=1+1", "nö|x\\", "日本 & co"]
 
 
-def test_what_people_read_is_rounded_once():
+def test_displayed_numbers_are_rounded_once():
     """Text, Markdown and HTML show the same cells."""
     for name in ("text", "md", "html"):
         shown = MADE.in_format(name).decode()

@@ -49,15 +49,18 @@ def test_the_promised_chance_is_the_best_guess():
     assert float(re.search(r"with it, at most (\S+) %", said).group(1)) == pytest.approx(100 * best, abs=0.01)
 
 
-def test_no_privacy_and_full_privacy_are_said_plainly():
-    """An infinite epsilon is no promise, a zero one is said to be silence, and an unknown notion keeps its number."""
+def test_no_privacy_and_full_privacy_have_plain_sentences():
+    """An infinite epsilon promises nothing, and at zero the reports are uninformative.
+
+    An unknown privacy definition keeps its number.
+    """
     assert "can rule answers out" in guarantee_in_words(local_dp(np.eye(2)))
     assert "says nothing" in guarantee_in_words(local_dp(np.ones((2, 1))))
     assert guarantee_in_words(guarantee("zcdp", 0.5)) == "zcdp ≤ 0.5."
     assert "more than 1e304" in guarantee_in_words(guarantee("local_dp", 800.0))
 
 
-def test_reports_say_which_group_they_favour():
+def test_reports_name_the_group_they_favor():
     """Every report comes with the answers that prefer it and the likelihood ratio of the two groups."""
     channel = binary_with_erasure([0.9, 0.1], [0.1, 0.9], 1.0, 0.2, inputs=("x", "y"))
     first, second, erased = reports_in_words(channel, [0.9, 0.1], [0.1, 0.9], ("old", "young"))

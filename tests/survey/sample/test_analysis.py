@@ -61,7 +61,7 @@ def test_order_needs_numbers():
         Condition.parse("città > 3").holds(TABLE)
 
 
-def test_groups_name_what_is_missing():
+def test_groups_name_missing_values():
     assert groups_of(TABLE, ["age"]).tolist() == ["29", "30", "30.0", "missing", "missing", "missing"]
     assert groups_of(TABLE, ["age", "città"])[1] == "30 × a = b"
 

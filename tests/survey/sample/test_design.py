@@ -195,7 +195,7 @@ def test_a_subgroup_keeps_the_whole_design():
     assert 4 < made.degrees < len(units) - len({a for a, _ in units})
 
 
-def test_a_difference_of_groups_counts_what_they_share():
+def test_a_difference_of_groups_counts_their_covariance():
     rng = np.random.default_rng(8)
     _, w, s, c = sample(8)
     y, g = rng.integers(0, 3, len(w)), rng.integers(0, 2, len(w))
@@ -208,7 +208,7 @@ def test_a_difference_of_groups_counts_what_they_share():
     assert np.isclose(made.covariance[1, 1], by_hand(scores[0] - scores[1], w, s, c), rtol=1e-10)
 
 
-def test_lonely_units_are_what_one_says():
+def test_lonely_units_follow_the_option():
     """Refused by default; certain, centred on the mean of all units, or as the other strata on average."""
     x, w = np.array([1.0, 3.0, 2.0, 5.0, 4.0]), np.ones(5)
     s = ["a", "a", "b", "b", "c"]
@@ -341,7 +341,7 @@ def test_replicates_are_raked_anew():
     assert np.isclose(made.standard_errors[0], linear.standard_errors[0], rtol=0.05)
 
 
-def test_knowing_margins_pays_only_for_what_they_explain():
+def test_known_margins_reduce_only_explained_variance():
     """A margin that settles the answer removes the sampling variance and none of the channel's."""
     rng = np.random.default_rng(3)
     answers = np.repeat([0, 1], 500)

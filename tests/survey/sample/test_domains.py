@@ -83,7 +83,7 @@ def test_one_unit_in_each_stratum_has_no_degrees_either():
     assert estimate(whole, BINARY).degrees == 10
 
 
-def test_alike_units_have_the_noise_of_the_channel_too():
+def test_equal_units_still_have_the_noise_of_the_channel():
     """Two units whose reports are the same as each other's, and a group all of whose reports are the same."""
     reports = np.tile([0, 0, 1, 1], 2)
     made = estimate(SampledReports.of(reports, BINARY, SampleDesign(clusters=np.repeat([0, 1], 4))), BINARY)
@@ -261,7 +261,7 @@ def folder(tmp_path_factory):
         ("regress smokes~job --weights w --variance jackknife", "Test: all slopes zero"),
     ],
 )
-def test_every_command_serves_a_group_inside_one_unit(folder, command, said, monkeypatch):
+def test_every_command_works_for_a_group_inside_one_unit(folder, command, said, monkeypatch):
     """No command fails, none prints an error of 0, and each says what is not known."""
     monkeypatch.chdir(folder)
     name, *rest = command.split()

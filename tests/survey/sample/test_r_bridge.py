@@ -117,9 +117,10 @@ def test_groups_and_conditions_are_left_to_r(survey):
         for_r(plan, path, Analysis(by=("s",)))
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not here")
 @pytest.mark.parametrize("variance", ["linearization", "jackknife"])
-def test_r_itself_says_the_same(survey, tmp_path, variance):
+def test_r_gives_the_same_estimates(survey, tmp_path, variance):
     """The script runs as it is written, and prints the estimates with their errors."""
     plan, path = survey
     if subprocess.run(["Rscript", "-e", "library(survey)"], capture_output=True, check=False).returncode:

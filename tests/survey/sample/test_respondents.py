@@ -226,7 +226,7 @@ def test_where_moments_have_no_solution_the_likelihood_stands_in_and_says_so(tmp
         found = people.logit("a ~ b + c")
         (said,) = people.against_moments(found) or [""]
         if found.method == "moments":
-            assert found.estimand == "what the same regression of the true answers tends to, whatever their law"
+            assert found.estimand == "the limit of the same regression on true answers, whatever their distribution"
             continue
         assert found.method.endswith("likelihood")
         assert said.startswith("By moments no finite coefficients")

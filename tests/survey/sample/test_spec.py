@@ -125,7 +125,7 @@ def test_conditions_compare_dates(written, want):
         assert Condition.parse(written).holds({"day": column}).tolist() == want
 
 
-def test_what_is_no_date_is_refused():
+def test_invalid_dates_in_conditions_are_refused():
     """Text beside dates, and numbers where a date is compared, are errors; numbers stay numbers."""
     for written, column in (("day < 2024-03-01", ["2024-01-01", "soon"]), ("day < 2024-03-01", ["7"])):
         with pytest.raises(InvalidInput, match="dates such as 2024-03-01"):

@@ -129,7 +129,7 @@ def test_three_private_answers(folder):
     assert answered.shape == (2, 3, 2)
 
 
-def test_what_is_no_table_of_three_is_refused(folder):
+def test_invalid_three_way_tables_are_refused(folder):
     """Names twice, no question, unknown columns, too many cells."""
     made = people(folder)
     for names in (("a", "b", "a"), ("sex", "village", "w"), ("a", "b", "nothing")):

@@ -102,7 +102,7 @@ def test_invitations_and_the_end_of_a_round(tmp_path):
     assert made[2].json() == {"ok": True, "closed": True}
 
 
-def test_too_many_submissions_are_told_to_wait(tmp_path):
+def test_too_many_submissions_are_refused_with_429(tmp_path):
     """Beyond the rate the answer is 429, before anything is read."""
     made = statuses(tmp_path, *[post(body_of(PLAN, (1, 1, 1))) for _ in range(4)], rate=1)
     assert made == [201, 201, 429, 429]
@@ -235,8 +235,8 @@ def test_a_rate_that_is_no_rate_is_refused(tmp_path, rate):
         statuses(tmp_path, get("/"), rate=rate)
 
 
-def test_what_nobody_thought_of_is_neither_told_nor_logged(tmp_path, monkeypatch, caplog):
-    """An error of the program itself is an answer without words of the request, and a line in the log without any."""
+def test_unexpected_errors_quote_nothing_in_answers_or_logs(tmp_path, monkeypatch, caplog):
+    """An error of the program itself gives an answer and a line in the log, without words of the request."""
 
     def broken(*_):
         raise ValueError("secret")

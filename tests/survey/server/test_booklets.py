@@ -66,7 +66,7 @@ def test_estimates_are_those_of_the_answers(sent, stored):
 
 
 @pytest.mark.parametrize("name", ["reports.parquet", "reports"])
-def test_an_export_is_what_privatize_writes(sent, stored, tmp_path, name):
+def test_an_export_has_the_form_of_privatized_files(sent, stored, tmp_path, name):
     """File and folder have the columns and types of privatized files, verify, and give single respondents."""
     (tmp_path / "delivery").mkdir()
     output = tmp_path / "delivery" / name

@@ -11,7 +11,7 @@ from collectors import habits
 
 from ldpopt.errors import InvalidInput
 from ldpopt_survey import Analysis, Device, Respondents, Survey, SurveySpec, aggregate, plan_survey
-from ldpopt_survey.collect.manifest import in_table
+from ldpopt_survey.collect.manifest import manifest_in_schema
 from ldpopt_survey.reports import verify_delivery
 from ldpopt_survey.server import Submission, database, draw_invitations, export, export_reports
 from ldpopt_survey.server.invitations import read_frame
@@ -61,7 +61,7 @@ def test_an_export_is_a_delivery(location, plan, codes, tmp_path, name):
     assert len(files) == (1 if name.endswith(".parquet") else 4)
     for file in files:
         assert pq.read_schema(file).names == [question.name for question in plan.questions]
-        in_table(pq.read_schema(file), "").require(plan, "")
+        manifest_in_schema(pq.read_schema(file), "").require(plan, "")
     (tmp_path / "delivery" / "plan.json").write_text(plan.to_json())
     found = verify_delivery(tmp_path / "delivery")
     assert found, found
@@ -100,7 +100,7 @@ def test_nothing_is_overwritten(location, plan, codes, tmp_path):
 
 def test_another_plan_is_refused(location, plan, codes):
     """Reports are counted under the plan that they were collected under, and no other."""
-    with pytest.raises(InvalidInput, match="reports of the plan"):
+    with pytest.raises(InvalidInput, match="no reports of the plan"):
         aggregate(habits(plan.round + 5000), location)
 
 
@@ -202,7 +202,7 @@ def test_a_frame_that_singles_people_out_is_refused(tmp_path):
         with pytest.raises(InvalidInput, match="frame") as error:
             read_frame(plan, framed(tmp_path, rows))
         assert "house" not in str(error.value)
-    with pytest.raises(InvalidInput, match="invited"):
+    with pytest.raises(InvalidInput, match="public questions of the invitations"):
         read_frame(habits(1), framed(tmp_path, [1] * 9))
     with database(tmp_path / "reports.db", plan, create=True) as store, pytest.raises(InvalidInput, match="frame"):
         draw_invitations(plan, store, 5)

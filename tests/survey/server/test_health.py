@@ -35,10 +35,10 @@ def test_ready_is_a_durable_write_within_the_last_seconds():
         assert [await health.ready() for _ in range(3)] == [False] * 3
         assert disk.tried == 1
         disk.now += MAX_WRITE_AGE_SECONDS + 1
-        health.committed(0.01)
+        health.count_commit(0.01)
         assert (await health.ready(), disk.tried) == (False, 1)
         disk.full = True
-        health.failed()
+        health.record_failure()
         assert [await health.ready() for _ in range(5)] == [None] * 5
         assert disk.tried == 2
         disk.full, disk.now = False, disk.now + 2
@@ -53,9 +53,9 @@ def test_metrics_are_those_of_the_format():
     """Every line is a comment or a number with its name; buckets rise to the count [Prometheus, text format 0.0.4]."""
     health = Health(Disk().probe)
     for seconds in (0.0005, 0.004, 0.004, 3.0, 99.0):
-        health.committed(seconds)
+        health.count_commit(seconds)
     for status in (201, 201, 200, 429, 503):
-        health.answered(status)
+        health.count_answer(status)
     said = health.metrics(7, 1000).decode()
     number = re.compile(r'ldpopt_[a-z_]+(\{[a-z]+="[^"]+"\})? [0-9.e+-]+')
     assert all(line.startswith(("# HELP ", "# TYPE ")) or number.fullmatch(line) for line in said.splitlines())

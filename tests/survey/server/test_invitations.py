@@ -14,7 +14,7 @@ from ldpopt_survey.server import database, draw_invitations
 from ldpopt_survey.server import invitations as module
 from ldpopt_survey.server.databases import SqliteStore
 from ldpopt_survey.server.decide import drawn_mark
-from ldpopt_survey.server.invitations import Invited, interrupted, invite_by_file
+from ldpopt_survey.server.invitations import Invited, invite_by_file, is_interrupted
 from ldpopt_survey.server.submission import invitation_hash
 
 PLAN = replace(habits(), respondent="id", rounds=2)
@@ -74,7 +74,7 @@ def test_a_fault_strands_nobody(tmp_path, monkeypatch, place, after):
         patched.setattr(owner, name, full)
         with pytest.raises((OSError, InvalidInput)):
             invite(tmp_path)
-    if not (tmp_path / "codes.txt").exists() or interrupted(PLAN, tmp_path / "codes.txt"):
+    if not (tmp_path / "codes.txt").exists() or is_interrupted(PLAN, tmp_path / "codes.txt"):
         assert invite(tmp_path) == len(IDS)
     codes = held(tmp_path)
     assert len(set(codes)) == len(IDS)

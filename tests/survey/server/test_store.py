@@ -104,8 +104,8 @@ def test_rounds_share_a_database_and_nothing_else(location, plan):
     (a,) = ids(1)
     with database(location, plan, create=True) as one, database(location, later, create=True) as two:
         assert one.write([Submission(a, ONE)], DAY) == two.write([Submission(a, TWO)], DAY) == [Outcome.STORED]
-        assert plan.checksum in two.others()
-        assert later.checksum not in two.others()
+        assert plan.checksum in two.other_rounds()
+        assert later.checksum not in two.other_rounds()
         one.close_round()
         assert not two.state().closed
     assert stored_reports(plan, location) == {a.hex(): ONE}
@@ -156,8 +156,8 @@ def test_a_database_without_the_round_is_refused(location, plan):
         assert not Path(location.removeprefix("sqlite:///")).exists()
 
 
-def test_a_full_disk_stores_nothing_and_is_said(tmp_path, plan):
-    """A batch for which there is no room is not stored, in no part; when there is room again, all goes on."""
+def test_a_full_disk_stores_nothing_and_raises(tmp_path, plan):
+    """No part of a batch is stored if the disk is full; once there is space again, the store works on."""
     with database(tmp_path / "reports.db", plan, create=True) as store:
         (pages,) = store._db.execute("PRAGMA page_count").fetchone()
         store._db.execute(f"PRAGMA max_page_count = {pages + 1}")
@@ -235,7 +235,7 @@ def mixing(monkeypatch):
 
 
 @pytest.mark.usefixtures("mixing")
-def test_invitations_and_reports_live_apart_from_the_first_moment(location, plan, tmp_path):
+def test_invitations_and_reports_are_stored_separately_from_the_start(location, plan, tmp_path):
     """While the round is open no row of an invitation changes when it is used, and no stored value is in two tables."""
     with database(location, plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
@@ -256,7 +256,7 @@ def test_invitations_and_reports_live_apart_from_the_first_moment(location, plan
 
 @pytest.mark.full
 @pytest.mark.usefixtures("mixing")
-def test_who_holds_the_texts_joins_no_report_that_is_mixed(postgresql, plan):
+def test_known_invitations_are_not_linked_to_mixed_reports(postgresql, plan):
     """Of 15 invitations with known texts every one may belong to any of five reports, by transaction and by place, and
     no page of the tables of recent rows holds them. The 16th waits, and is joined by its transaction.
     """
@@ -291,7 +291,7 @@ def test_who_holds_the_texts_joins_no_report_that_is_mixed(postgresql, plan):
 
 @pytest.mark.full
 @pytest.mark.usefixtures("mixing")
-def test_no_page_tells_which_rows_were_read(postgresql, plan):
+def test_no_page_reveals_which_rows_were_read(postgresql, plan):
     """PostgreSQL's first reader of a row notes in it that it was committed: that is in all rows before anybody looks
     one up, so that neither a used invitation nor what is sent again stands out.
     """
@@ -313,8 +313,8 @@ def test_no_page_tells_which_rows_were_read(postgresql, plan):
 
 
 @pytest.mark.parametrize("waiting", [4, 5])
-def test_what_waits_is_mixed_though_nobody_else_comes(location, plan, monkeypatch, waiting):
-    """Five that came within the pause between two looks are mixed after it; four wait, and are lost with nobody."""
+def test_waiting_rows_are_mixed_without_further_submissions(location, plan, monkeypatch, waiting):
+    """Five submissions within the pause between two checks are mixed after it; four wait."""
     monkeypatch.setattr("ldpopt_survey.server.store.MIN_MIXED_SUBMISSIONS", 5)
     monkeypatch.setattr("ldpopt_survey.server.app.SETTLE_INTERVAL_SECONDS", 0.05)
     with database(location, plan, create=True) as store:
@@ -324,7 +324,7 @@ def test_what_waits_is_mixed_though_nobody_else_comes(location, plan, monkeypatc
             writer = Writer(store, lambda: DAY)
             writer.start()
             outcomes = [await writer.submit(Submission(mixed(n), ONE, hash)) for n, hash in enumerate(hashes)]
-            while not store._swept:
+            while not store._is_swept:
                 await asyncio.sleep(0.05)
             await asyncio.sleep(0.2)
             await writer.stop()
@@ -370,13 +370,13 @@ def test_mixing_waits_for_nobody_and_hides_no_report_from_a_dump(location, plan)
             store._run(reader, "SELECT count(*) FROM rounds")
             for number, hash in enumerate(hashes[4:9], 4):
                 assert store.write([Submission(mixed(number), ONE, hash)], DAY) == [Outcome.STORED]
-            assert not store._swept
+            assert not store._is_swept
             seen = store._run(reader, f"SELECT count(*) FROM {store._all('reports')} WHERE round = ?", store._number)
             assert seen == [(4,)]
             assert store.summary().reports == store.summary().used == 9
             assert store.write([Submission(mixed(9), ONE, hashes[9])], DAY) == [Outcome.STORED]
         store.write([Submission(mixed(10), ONE, hashes[10])], DAY)
-        assert store._swept
+        assert store._is_swept
         assert [row[0] for rows in store.rows(3) for row in rows] == sorted(map(mixed, range(11)))
         assert store.write([Submission(mixed(number), ONE) for number in range(11)], DAY) == [Outcome.REPEATED] * 11
         assert store.write([Submission(ids(1)[0], ONE, hash) for hash in hashes[:11]], DAY) == [Outcome.UNINVITED] * 11
@@ -469,7 +469,7 @@ def raw(folder, name):
 
 def test_a_reader_keeps_a_round_in_a_file_from_being_closed(tmp_path, plan, monkeypatch):
     """While a reader's snapshot holds the log, closing says so and fails; afterwards no hash is in any file."""
-    monkeypatch.setattr("ldpopt_survey.server.databases.WAIT", 0.1)
+    monkeypatch.setattr("ldpopt_survey.server.databases.LOCK_WAIT_SECONDS", 0.1)
     with database(tmp_path / "reports.db", plan, create=True) as store:
         hashes = [invitation_hash(plan.checksum, one) for one in draw_invitations(plan, store, 20)]
         reader = sqlite3.connect(tmp_path / "reports.db", isolation_level=None)
@@ -501,7 +501,7 @@ def test_samples_of_keys_are_erased_with_them(tmp_path, plan):
         assert not any(mark in raw(tmp_path, "reports.db*") for hash in hashes for mark in marks_of(hash))
 
 
-def test_erased_words_are_looked_for_at_every_byte(tmp_path):
+def test_erased_words_are_searched_at_every_byte(tmp_path):
     """A word is seen at any place of a file, also across two pieces that are read, and no other word is."""
     word = bytes(range(1, 33))
     for place in (0, 1, 7, 4095, (1 << 24) - 3, (1 << 24) + 5):
@@ -586,8 +586,8 @@ def test_the_planners_statistics_keep_nothing_of_a_closed_round(postgresql, plan
 
 
 @pytest.mark.full
-def test_who_cannot_erase_statistics_does_not_close_an_older_database(postgresql, plan):
-    """Neither the database's owner nor a superuser: a database that was analysed is refused, a new one is closed."""
+def test_closing_an_older_database_requires_the_right_to_erase_statistics(postgresql, plan):
+    """A user who is neither owner nor superuser cannot close a database with statistics, but can close a new one."""
     import psycopg
 
     name = f"lent{plan.round}"
@@ -624,7 +624,7 @@ def test_a_reader_of_the_tables_keeps_a_round_from_being_closed(postgresql, plan
 
 
 @pytest.mark.full
-def test_a_lost_server_is_said_and_comes_back(postgresql, plan):
+def test_a_lost_server_raises_and_recovers(postgresql, plan):
     """While the server is gone nothing is acknowledged; the same store goes on when it is back."""
     with database(postgresql.url, plan, create=True) as store:
         store.write([Submission(ids(1)[0], ONE)], DAY)

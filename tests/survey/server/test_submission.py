@@ -107,7 +107,7 @@ def test_an_earlier_round_of_the_database_is_closed():
     assert refused.value.status == 503
 
 
-def test_what_a_device_sends_is_a_submission():
+def test_a_device_sends_a_valid_submission():
     """The kit's Python device and this reader have one format, memoised or not, with an invitation and without."""
     plan = make_plan(
         SurveySpec("Habits", (QuestionSpec("smokes", ("no", "yes")), QuestionSpec("drinks", (1, 2, 3)))),

@@ -18,7 +18,7 @@ from ldpopt.errors import InvalidInput
 from ldpopt_survey.kit.folder import kit_files
 from ldpopt_survey.server import static_files, web
 from ldpopt_survey.server.submission import Refused
-from ldpopt_survey.server.web import HEADERS, LogLine, Sender, body, encoded, json_response, refusal
+from ldpopt_survey.server.web import HEADERS, LogLine, Sender, encode_headers, json_response, read_body, refusal
 
 pytest.importorskip("starlette")
 
@@ -36,7 +36,7 @@ def request(content, headers=((b"content-type", b"application/json"),)):
 
 def read(asked):
     """The body, of at most ten bytes."""
-    return asyncio.run(body(asked, 10, "A state", "too long"))
+    return asyncio.run(read_body(asked, 10, "A state", "too long"))
 
 
 def test_a_body_of_the_limit_is_read_and_one_more_byte_is_not():
@@ -69,10 +69,10 @@ def test_headers_are_added_where_an_answer_has_none_of_the_name():
     async def send(message):
         messages.append(message)
 
-    sender = Sender(send, encoded(HEADERS))
-    assert not sender.begun
+    sender = Sender(send, encode_headers(HEADERS))
+    assert not sender.has_begun
     asyncio.run(sender({"type": "http.response.start", "status": 200, "headers": [(b"cache-control", b"no-cache")]}))
-    assert sender.begun
+    assert sender.has_begun
     found = dict(messages[0]["headers"])
     assert found[b"cache-control"] == b"no-cache"
     assert found[b"content-security-policy"] == b"default-src 'none'; frame-ancestors 'none'"
@@ -100,8 +100,8 @@ def test_a_log_is_lines_of_json_without_values_of_others():
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made[0]["time"])
 
 
-def test_a_refusal_is_one_sentence_and_says_when_to_come_again():
-    """JSON with the sentence alone; a device that is too early is told how long to wait."""
+def test_a_refusal_is_one_sentence_with_a_retry_time():
+    """The JSON has only the sentence, and a header states how long an early device must wait."""
     assert json.loads(bytes(refusal(404, "Nothing.").body)) == {"error": "Nothing."}
     assert refusal(503, "Later.").headers["retry-after"] == "5"
     assert "retry-after" not in refusal(404, "Nothing.").headers
@@ -159,7 +159,7 @@ def test_a_folder_without_a_page_is_refused(tmp_path):
 def test_too_much_is_refused(folder, monkeypatch):
     """All files are kept in memory, so that there is a limit to them."""
     monkeypatch.setattr(web, "MAX_KIT_BYTES", 1)
-    with pytest.raises(InvalidInput, match="at most"):
+    with pytest.raises(InvalidInput, match="exceed 0 MB in total"):
         static_files(folder)
 
 

@@ -44,8 +44,8 @@ async def submitted(store, count):
     return results
 
 
-def test_what_waits_is_stored_by_one_commit():
-    """Submissions that come while a commit runs share the next one; none is acknowledged before its own."""
+def test_waiting_submissions_share_one_commit():
+    """Submissions that arrive during a commit share the next one; none is acknowledged before its own."""
     store = Slow()
     assert set(asyncio.run(submitted(store, 1000))) == {Outcome.STORED}
     assert sum(store.batches) == 1000
