@@ -86,6 +86,7 @@ KINDS = {
     "a group of 3": (0.96, 1.0),
     "a group of 3, 30 villages": (0.96, 1.0),
     "a group of 3 against 297": (0.95, 1.0),
+    "a group of 3 against 297, 30 villages, epsilon 4": (0.95, 1.0),
 }
 
 
