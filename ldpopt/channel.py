@@ -348,10 +348,25 @@ ChannelLike: TypeAlias = "Channel | ExactChannel | HasChannel | Array | Sequence
 
 
 def as_channel(channel: ChannelLike, name: str = "channel") -> Channel:
-    """Return a checked `Channel` from a channel, an object that has one, or an array (k, m).
+    """Return a checked `Channel` from a channel, an object that has one, or an array.
 
-    Raises `InvalidInput` for anything else.
+    Parameters
+    ----------
+    channel : `Channel`, an object with a `channel`, or a (k, m) array whose rows sum to 1.
+    name : The name of the value in errors.
 
+    Returns
+    -------
+    Channel
+        The checked channel.
+
+    Raises
+    ------
+    InvalidInput
+        If the value is anything else.
+
+    Examples
+    --------
     >>> as_channel([[0.75, 0.25], [0.25, 0.75]])
     Channel(2 inputs -> 2 outputs)
     """

@@ -196,8 +196,8 @@ class ExactChannel(Pictured):
             return np.ldexp(self.weights.astype(np.float64), -self.bits)
         if self.denominator <= 1 << 53:  # both are floats, and one division rounds correctly
             return np.asarray(self.weights / np.float64(self.denominator))
-        divided = [[weight / self.denominator for weight in row] for row in self.weights.tolist()]
-        return np.array(divided, dtype=np.float64)
+        rows = [[weight / self.denominator for weight in row] for row in self.weights.tolist()]
+        return np.array(rows, dtype=np.float64)
 
     @property
     def epsilon(self) -> float:

@@ -140,7 +140,7 @@ def proved(d, bits):
     summed, estimated = (*single_term, "WeightedSum", "WorstOf"), ("FisherInformation",)
     listed = 20 * k**2 + k**3 / 10 if relaxation(d.k, proof.get("relaxed")) else sets * (1 + k**2 / 100)
     dominance = (len(proof["points"]) + k) / 4 if proof.get("points") else 0
-    prove_it, utilities, work = {  # The proof, its utilities, and its work in units of 50 microseconds.
+    prove_it, about, work = {  # The proof, its utilities, and its work in units of 50 microseconds.
         "Contraction": (contraction if d.kind in single_term else parts, summed, k),
         "EnvelopeDual": (envelope, two, dominance or envelope_work(k)),
         "PatternDual": (columns_paid, summed, (18 + k**2 / 10 + 4 * len(d.parts)) * sets),
@@ -159,7 +159,7 @@ def proved(d, bits):
         "Relaxed": (relaxed, summed + estimated + ("ExpectedLoss",), 0),
         "Dominated": (dominated, two, dominance),
     }[kind]
-    prove(d.kind in utilities, f"{kind} is not about this utility")
+    prove(d.kind in about, f"{kind} is not about this utility")
     d.spend((work + (k**3 / 20 if graph or knots else 0)) * bits / 128)
     return prove_it(d, bits)
 
@@ -339,19 +339,19 @@ def staircases(k, e):
     return ((1 / (e - 1), indicator) for indicator in product((0, 1), repeat=k) if not all(indicator))
 
 
-def linked(d, max_ratios, flat):
+def linked(d, allowed, flat):
     """Iterate over the extreme columns under limits (k, k) on c_x/c_y."""
     # From an entry of 1 on, entries at a limit to an existing one are added, as far as limits reach; `flat`: equal
     # entries are linked, too. Their number is not known in advance.
-    k, listed_columns = len(max_ratios), set()
-    steps = [[{max_ratios[y][x], max_ratios[x][y] and 1 / max_ratios[x][y], flat or None} - {None} for y in range(k)]
+    k, listed_columns = len(allowed), set()
+    steps = [[{allowed[y][x], allowed[x][y] and 1 / allowed[x][y], flat or None} - {None} for y in range(k)]
              for x in range(k)]  # fmt: skip
     for start in range(k):
-        queue = [tuple(Fraction(x == start) for x in range(k))]
-        while queue:
-            c = queue.pop()
+        waiting = [tuple(Fraction(x == start) for x in range(k))]
+        while waiting:
+            c = waiting.pop()
             support, others = ([x for x in range(k) if (c[x] > 0) is side] for side in (True, False))
-            open_to = {y for x in support for y in others if max_ratios[x][y]}
+            open_to = {y for x in support for y in others if allowed[x][y]}
             # It was grown before in another order; or it needs an entry of an input before `start`: its support is
             # linked, so that each column is grown from the first input of its support.
             if c in listed_columns or min(open_to, default=k) < start:
@@ -363,12 +363,11 @@ def linked(d, max_ratios, flat):
             for y in (y for y in others if y > start):
                 for value in {c[x] * r for x in support for r in steps[x][y]}:
                     within_limits = (
-                        value <= (max_ratios[y][z] or math.inf) * c[z]
-                        and c[z] <= (max_ratios[z][y] or math.inf) * value
+                        value <= (allowed[y][z] or math.inf) * c[z] and c[z] <= (allowed[z][y] or math.inf) * value
                         for z in support
                     )
                     if all(within_limits):
-                        queue.append((*c[:y], value, *c[y + 1 :]))
+                        waiting.append((*c[:y], value, *c[y + 1 :]))
 
 
 def levels(k, e, flat):
@@ -700,16 +699,13 @@ def dearest(p, kernel, rows, prices, columns, bits):
     # negative price.
     k, (centred_kernel, denominator) = len(p), centred(kernel, p)
     integers, unit = to_integers([*p, *rows, *(pair_price for _, _, pair_price in prices)])
-    priced_pairs, excesses = (
-        [(x, y, pair_price) for (x, y, _), pair_price in zip(prices, integers[2 * k :], strict=True)],
-        [],
-    )
+    priced, excesses = [(x, y, pair_price) for (x, y, _), pair_price in zip(prices, integers[2 * k :], strict=True)], []
     for base, rise in columns:
         mass, squared_norm = (
             base + Fraction(dot(integers[:k], rise)) / unit,
             Fraction(sum(dot(row, rise) ** 2 for row in centred_kernel)),
         )
-        price = base * sum(rows) + Fraction(dot(integers[k : 2 * k], rise) + charged(rise, priced_pairs)) / unit
+        price = base * sum(rows) + Fraction(dot(integers[k : 2 * k], rise) + charged(rise, priced)) / unit
         if mass:
             excesses.append(shortened((squared_norm / denominator**2 / mass - price) / mass, 2 * bits, True))
         else:
@@ -738,8 +734,8 @@ def by_moments(p, kernel, rows, prices, e, _):
     # The second moment is at most that of the largest row sum of K K^T/p.
     prove(not prices and min(p) > 0, "second moments say nothing of prices of pairs, nor of inputs without mass")
     centred_kernel, denominator = centred(kernel, p)
-    scaled_kernel = [[entry / q for entry, q in zip(row, p, strict=True)] for row in centred_kernel]
-    second = max(sum(abs(dot(row, other)) for other in centred_kernel) for row in scaled_kernel) / denominator**2
+    scaled = [[entry / q for entry, q in zip(row, p, strict=True)] for row in centred_kernel]
+    second = max(sum(abs(dot(row, other)) for other in centred_kernel) for row in scaled) / denominator**2
     even = p == p[::-1] and all(row == [-entry for entry in row[::-1]] for row in centred_kernel)
     return second * information_limit(e, even, 0) - min(entry / q for entry, q in zip(rows, p, strict=True))
 
@@ -753,13 +749,13 @@ def by_eigenvalues(p, kernel, rows, prices, e, numbers):
     cost, sizes, mass, costs = [[0] * k for _ in p], [*(t + q for q in p), t], [*p, t], [*rows, t * sum(rows)]
     for x, y, entry in prices:
         cost[x][y] = entry
-    fixed_form = [[Fraction(2 * entry, denominator**2) + products[x][y] + products[y][x] for y, entry in enumerate(row)]
+    fixed = [[Fraction(2 * entry, denominator**2) + products[x][y] + products[y][x] for y, entry in enumerate(row)]
              for x, row in enumerate(gram(centred_kernel))]  # fmt: skip
     lows = [t * shortened(Fraction(float(e) ** (index / len(spans))), 53, False) for index in range(len(spans))]
     for d, span, low, high in zip(squares, spans, lows, [*lows[1:], t * e], strict=True):
         edge = [entry - low * sum(row) for entry, row in zip(d, cost, strict=True)]
-        subtrahend = [
-            [fixed_form[x][y] + low * (cost[x][y] + cost[y][x]) - 2 * d[x] * (x == y) for y in range(k)] + [edge[x]]
+        subtracted = [
+            [fixed[x][y] + low * (cost[x][y] + cost[y][x]) - 2 * d[x] * (x == y) for y in range(k)] + [edge[x]]
             for x in range(k)
         ] + [[*edge, 0]]
         first_factor, second_factor = [*p, t - low], [*(-entry for entry in p), high - t]
@@ -769,7 +765,7 @@ def by_eigenvalues(p, kernel, rows, prices, e, numbers):
             (first_factor, second_factor, -span),
             (second_factor, first_factor, -span),
         )
-        form = [[(sum(a[x] * b[y] * c for a, b, c in outer) - subtrahend[x][y]) / (2 * sizes[x] * sizes[y])
+        form = [[(sum(a[x] * b[y] * c for a, b, c in outer) - subtracted[x][y]) / (2 * sizes[x] * sizes[y])
                  for y in range(k + 1)] for x in range(k + 1)]  # fmt: skip
         smallest = min(smallest, least_eigenvalue(form))
     return -smallest * (k + 1)
@@ -869,9 +865,9 @@ def root_trace(p, weighted_functions, bits):
     for _ in range(60):
         square = gram(z)
         z = [[1.5 * entry - 0.5 * dot(row, other) for entry, other in zip(row, square, strict=True)] for row in z]
-    squared_gram = gram(square := gram(exact := rational(z)))
+    squared = gram(square := gram(exact := rational(z)))
     # An eigenvalue v >= 1 of Z^T Z has v - 1 <= v^2 (v - 1) <= defect; where A has none, v and v^2 are nearly 0.
-    defect = sum((dot(squared_gram[i], square[j]) - squared_gram[i][j]) ** 2 for i in r for j in r)
+    defect = sum((dot(squared[i], square[j]) - squared[i][j]) ** 2 for i in r for j in r)
     norm = (1 + exactly(defect, bits).root()).root()
     inner = sum(map(mul, chain(*a), chain(*exact)), exactly(0, bits))
     return Interval(max(Fraction(0), inner.lo / norm.hi), max(Fraction(0), inner.hi / norm.lo), bits)
@@ -947,16 +943,11 @@ def respondents(file, bits, budget):
         budget.spend(2**cells * cells * len(kernel) if cells <= MOST_LISTED else cells**3)
         with suppress(ArithmeticError):  # Then the kernel proves nothing.
             low = max(low, together(file, epsilon, bits))
-    proved_number, stated_number = math.ceil(low), file["least"]
+    proved_number, stated = math.ceil(low), file["least"]
     cover(
-        stated_number <= proved_number or is_judged,
+        stated <= proved_number or is_judged,
         "a kernel for more than 12 cells with a relaxation of this kind is not supported",
     )
-    cover(
-        stated_number <= proved_number or even <= 7,
-        "more than seven yes/no questions at the even pilot are not supported",
-    )
-    failures = (
-        [] if stated_number <= proved_number else [f"the number proved is {proved_number:,}, not {stated_number:,}"]
-    )
-    return Result(failures, outward(exactly(stated_number, bits)), outward(exactly(low, bits)), not failures)
+    cover(stated <= proved_number or even <= 7, "more than seven yes/no questions at the even pilot are not supported")
+    failures = [] if stated <= proved_number else [f"the number proved is {proved_number:,}, not {stated:,}"]
+    return Result(failures, outward(exactly(stated, bits)), outward(exactly(low, bits)), not failures)

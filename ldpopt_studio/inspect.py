@@ -178,7 +178,7 @@ def _proof(content: Pasted, guarantees: tuple[Guarantee, ...], claims: Mapping[s
     ]:
         badge = _badge("red", "A claim in the file is false", false_claims)
     else:
-        reason = "A matrix contains no proof of optimality. Its guarantees are measured here; its file is not trusted."
+        reason = "A matrix contains no proof of optimality. Its guarantees are measured here, not taken from a file."
         badge = _badge("grey", "No proof to check", [reason])
     return {"badge": badge, "proof": []}
 

@@ -140,8 +140,7 @@ def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResul
     -------
     TestResult
         The statistic and its p-value. It has rank(Q) - 1 degrees of freedom, also if the channel does not identify
-        every
-        proportion.
+        every proportion.
 
     Notes
     -----
@@ -213,8 +212,8 @@ def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n:
     -------
     Power
         The power in [0, 1]. It is exact, by enumeration, if n reports have at most 200,000 different count tables.
-        Otherwise it comes from noncentral chi-squared [Rao], with noncentrality n s1^T (J - 1 1^T)^+ s1,
-        s1 = Q D^-1 (m1 - m0).
+        Otherwise it comes from noncentral chi-squared [Rao], with noncentrality n s1^T (J - 1 1^T)^+ s1, s1 = Q D^-1
+        (m1 - m0).
 
     >>> power = goodness_of_fit_power([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], [0.3, 0.7], 500)
     >>> power.exact, round(float(power), 3)

@@ -77,8 +77,7 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     """Draw the half-width of each question's widest 95 % interval against the respondents.
 
     The information of several booklets on a question is added, and a dot marks its target. A mean is drawn as a
-    fraction
-    of the range of its answers, stated in the legend.
+    fraction of the range of its answers, stated in the legend.
 
     Parameters
     ----------
@@ -102,7 +101,7 @@ def half_widths(plan: Any, ax: Axes | None = None) -> Axes:
     targets = {name: target_of(plan, name) for name in width_by_question}
     mean_questions = [name for name in width_by_question if plan.part(name).measure == "mean"]
     # Means have units of their own, so their lines are as parts of the range of the answers.
-    spans = {name: float(np.ptp(np.array(plan.part(name).measured, dtype=np.float64))) for name in mean_questions}
+    spans = {name: float(np.ptp(plan.part(name).ends)) for name in mean_questions}
     required = [(unit_width / (targets[name] or 0.05)) ** 2 for name, unit_width in width_by_question.items()]
     n = np.geomspace(max(30.0, min(required) / 10), 10 * max(required), 120)
     for number, (name, unit_width) in enumerate(width_by_question.items()):

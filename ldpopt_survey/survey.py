@@ -145,9 +145,8 @@ class Survey(ByValue):
         A frame may be the result of `privatize`, or its file read by pandas, Polars or pyarrow. A path leads to files
         of reports, which `aggregate` checks and counts. Reports whose manifest names another plan are `InvalidInput`; a
         frame without a manifest, such as one of pandas, is accepted without this check. If the plan declares a sample
-        design,
-        files and frames are analyzed under it, and must have its columns. Counts and single columns are
-        treated as a simple random sample.
+        design, files and frames are analyzed under it, and must have its columns. Counts and single columns are treated
+        as a simple random sample.
 
         anytime : as for the function `estimate`.
         """

@@ -43,9 +43,9 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     """Transformer that designs a channel for every column and replaces answers by reports, jointly epsilon-LDP.
 
     It has the interface of scikit-learn: `fit` plans, `transform` draws, `get_feature_names_out` names the columns of
-    the reports, and `set_output` chooses the type of frame. A frame of pandas gives one
-    of pandas (with categories), one of Polars one of Polars, an arrow table the same, and anything else (n, columns) an
-    array of objects. Columns without names of text are x0, x1, ..., as everywhere in scikit-learn.
+    the reports, and `set_output` chooses the type of frame. A frame of pandas gives one of pandas (with categories),
+    one of Polars one of Polars, an arrow table the same, and anything else (n, columns) an array of objects. Columns
+    without names of text are x0, x1, ..., as everywhere in scikit-learn.
 
     Parameters
     ----------
@@ -133,8 +133,7 @@ class PrivatizingTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         plan = self._plan("transform")
         table = self._table(X, is_fit=False)
         if self.missing == "left out" and find_leaks(plan, table.slice(0, MAX_SAMPLED_ROWS)):
-            expected = "missing answers that disclose no other answer (missing='category' hides who answered)"
-            raise invalid("X", expected, Phrase("some that do"))
+            raise InvalidInput("X: missing answers disclose other answers; missing='category' hides who answered")
         reports = privatize_frame(plan, table, self.randomness or Fresh())[0]
         reports = reports.replace_schema_metadata(None)
         if hasattr(X, "to_pandas") and _get_output_config("transform", self)["dense"] == "pandas":
@@ -187,7 +186,7 @@ def _arrow(X: Any) -> Any:
     try:
         array = X if is_frame or isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     except ValueError:
-        raise invalid("X", "rows of one length", Phrase("several")) from None
+        raise InvalidInput("X: the rows have different lengths") from None
     if len(array.shape) != 2:
         got = Phrase(f"shape {array.shape}. Reshape your data: .reshape(-1, 1) makes one column")
         raise invalid("X", "a frame, or an array of shape (n, columns)", got)

@@ -98,8 +98,7 @@ def neyman_pearson_power(channel: ChannelLike, p0: Any, p1: Any, n: int, level: 
     ------
     InvalidInput
         If n reports have more than 200,000 different count tables; then `stein_exponent` and `chernoff_exponent` give
-        the
-        rates of the errors.
+        the rates of the errors.
 
     >>> round(float(neyman_pearson_power([[0.75, 0.25], [0.25, 0.75]], [1, 0], [0, 1], 10)), 4)
     0.9521

@@ -63,7 +63,7 @@ def minute(page: Any) -> None:
         page.mouse.move(box["x"] + to, box["y"] + box["height"] / 2, steps=8)
         page.mouse.up()
 
-    def less(_: Any) -> None:
+    def ask_for_privacy(_: Any) -> None:
         page.get_by_role("button", name="Show me").click()
 
     def code(_: Any) -> None:
@@ -74,7 +74,7 @@ def minute(page: Any) -> None:
     steps = {
         "1  It opens: a sentence, two bars, a picture": lambda _: None,
         "2  A bar is dragged: fewer reports are enough": lambda _: drag('[data-key="p1-0"] .grip', 60),
-        "3  More privacy: more reports are needed": less,
+        "3  More privacy: more reports are needed": ask_for_privacy,
         "4  The numbers and the proof, behind their fold": lambda _: unfold(page, ".verdict"),
         "5  Real data: two electorates, seven answers": tell,
         "6  Taken away: the same result as Python code": code,
@@ -82,18 +82,18 @@ def minute(page: Any) -> None:
     page.evaluate("() => localStorage.clear()")
     page.reload()
     figure, axes = plt.subplots(3, 2, figsize=(12.8, 12.9), dpi=80)
-    for (said, step), place in zip(steps.items(), axes.flat, strict=True):
+    for (caption, step), place in zip(steps.items(), axes.flat, strict=True):
         step(page)
         if step is not code:
             settled(page)
             page.mouse.move(5, 5)
         place.imshow(plt.imread(BytesIO(page.screenshot())))
-        place.set_title(said, fontsize=13, loc="left")
+        place.set_title(caption, fontsize=13, loc="left")
         place.axis("off")
     figure.tight_layout(pad=0.4)
-    drawn = BytesIO()
-    figure.savefig(drawn)
-    Image.open(drawn).convert("RGB").quantize(96).save(HERE / "studio-minute.png", optimize=True)
+    image = BytesIO()
+    figure.savefig(image)
+    Image.open(image).convert("RGB").quantize(96).save(HERE / "studio-minute.png", optimize=True)
 
 
 def ask(page: Any) -> None:
@@ -112,6 +112,7 @@ def inspect(page: Any) -> None:
     """A forged design."""
     page.locator("#tab-inspect").click()
     page.locator("select[name=example]").select_option("forged")
+    page.get_by_text("The proof fails", exact=True).wait_for()  # before it, the view is done with the first example
     settled(page)
 
 

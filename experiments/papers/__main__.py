@@ -11,7 +11,7 @@ import typer
 from experiments.papers.claims import EXPERIMENTS, HOMES, RECORDED, experiment_named, recorded
 from experiments.papers.folder import RECORDS, index_page, run, verdict_in
 from ldpopt.cli import FOLDER, ProgramCommand, options, progress, refuse_stream, say
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.atomic import write_text
 
@@ -34,11 +34,9 @@ def reproduce(
     An interrupted run continues where it stopped. python -m experiments.papers gi-theorem-2 --quick
     """
     if bool(name) + all_experiments + listed != 1:
-        raise invalid(
-            "reproduce", "one of NAME, --all and --list", Phrase("several" if name or all_experiments else "none")
-        )
+        raise InvalidInput("pass exactly one of NAME, --all and --list")
     if record and (quick or out is not None or listed):
-        raise invalid("--record", "neither --quick, --out nor --list beside it", Phrase("one of them"))
+        raise InvalidInput("--record cannot be combined with --quick, --out or --list")
     folder = RECORDS if record else Path("ldpopt-reproduced-quick" if quick else "ldpopt-reproduced")
     folder = folder if out is None else out
     refuse_stream(folder, FOLDER)

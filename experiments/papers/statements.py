@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
-from textwrap import fill
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from experiments.papers.drawing import COLOURS, finish, frames
+from experiments.papers.drawing import COLOURS, TEXT_WIDTH, finish
 from experiments.papers.experiment import Cell, Experiment, Outcome, Row, Subject, Table, Verdict
 from ldpopt.numbers.tolerances import CLAIM_ATTAINED, CLAIM_ROUNDING
+from ldpopt.plots import label_text, panels
 from ldpopt.values.distribution import Array
 
 
@@ -194,10 +194,10 @@ class Part:
     floor: float = 1e-300
 
     def __call__(self, exact: float, claimed: float, **cells: Cell) -> Row:
-        """A row of this inequality, with further cells."""
+        """Return a row of this inequality, with further cells."""
         return {"part": self.name, **cells, "exact": exact, "claimed": claimed}
 
-    def of(self, table: Table) -> Table:
+    def rows_of(self, table: Table) -> Table:
         """Select the rows of this inequality."""
         return table.where(part=self.name)
 
@@ -264,7 +264,7 @@ def judged(*parts: Part, ending: str | Callable[[Table], str] = "") -> Callable[
 
     # It fails if one part fails, and holds if all are attained.
     def judge(table: Table) -> Verdict:
-        rows = {part: part.of(table) for part in parts}
+        rows = {part: part.rows_of(table) for part in parts}
         all_hold = all(part.holds(cases) for part, cases in rows.items())
         attained = all_hold and all(part.attained(cases) for part, cases in rows.items())
         last = ending(table) if callable(ending) else ending
@@ -282,9 +282,9 @@ def drawing_of(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
     """Return the `draw` of such an experiment: the distance of every case from its bound."""
 
     def draw(table: Table) -> Any:
-        (ax,) = frames(1, 8.0, 1.3 + 0.55 * len(parts))
+        (ax,) = panels((TEXT_WIDTH,), 1.0 + 0.36 * len(parts))
         for row, part in enumerate(parts):
-            excess = part.excess(part.of(table))
+            excess = part.excess(part.rows_of(table))
             is_violated = excess > part.tolerance
             place = row + 0.25 * np.sin(2.4 * np.arange(len(excess)))  # points are spread, so that many remain visible
             ax.plot(excess[~is_violated], place[~is_violated], "o", ms=3.5, mfc="none", color=COLOURS[0], ls="")
@@ -292,12 +292,11 @@ def drawing_of(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
         ax.plot([], [], "o", ms=3.5, mfc="none", color=COLOURS[0], label="as claimed")
         ax.plot([], [], "D", ms=4, color=COLOURS[1], label="violated")
         ax.axvline(0, color="0.3", lw=1)
-        ax.set_yticks(range(len(parts)), [fill(part.name, 40) for part in parts], fontsize=8)
+        ax.set_yticks(range(len(parts)), [label_text(part.name, 52) for part in parts])
         ax.set_ylim(len(parts) - 0.5, -0.5)
         low, high = ax.get_xlim()
         ax.set_xlim(min(low, -0.12), max(high, 0.06))
-        finish(ax, title, "relative distance from the bound (equalities: at 0)", "", None)
-        ax.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
+        finish(ax, title, "relative distance from the bound (equalities: at 0)", "", "beside")
         return ax
 
     return draw

@@ -454,7 +454,7 @@ def browser(times: int) -> Counter[str]:
             quoted = ", ".join(_toml(one) for one in marks)
             (folder / "survey.toml").write_text(
                 f'[survey]\nname = {_toml(name)}\n[budget]\nepsilon = 4.0\ndesign = "split"\n[[questions]]\n'
-                f"name = {_toml(wording)}\ncategories = [{quoted}]\n", encoding="utf-8"
+                f"name = {_toml(wording)}\nanswers = [{quoted}]\n", encoding="utf-8"
             )  # fmt: skip
             with chdir(folder):
                 lines = ["plan survey.toml", "consent plan.json -o consent.html", "kit plan.json"]

@@ -310,7 +310,7 @@ def contraction(divergence: FDivergence, p0: Any, p1: Any, epsilon: float, eta: 
     0.050894002
     """
     if not isinstance(divergence, FDivergence) or not divergence.operator_convex:
-        names = ", ".join(contracted.name for contracted in CONTRACTED)
+        names = ", ".join(divergence_type.name for divergence_type in CONTRACTED)
         raise invalid("divergence", f"one of {names}, alpha-divergences of order -1 to 2", divergence)
     reach = _reach(epsilon, eta)
     if float(reach.upper) == 0:
@@ -412,8 +412,8 @@ def _merged(laws: LawPair, share: Enclosure) -> npt.NDArray[np.bool_]:
         largest_ratio = float(np.max(difference / (mass + float(share.midpoint))))
     for power in (-44, -40, -30, -20):
         x = FLOAT.of(largest_ratio * (1 + 2.0**power)) if 0 < largest_ratio < 1e300 else FLOAT.of(np.inf)
-        left = (laws.difference - x * laws.p1).positive().sum()
-        if float(left.upper) <= float((share * x).lower) < np.inf:
+        excess = (laws.difference - x * laws.p1).positive().sum()
+        if float(excess.upper) <= float((share * x).lower) < np.inf:
             return np.asarray((laws.difference - x * laws.p1).lower >= 0) & (np.asarray(laws.difference.lower) > 0)
     return np.zeros(laws.p0.shape, dtype=np.bool_)
 

@@ -112,7 +112,7 @@ def kind_of(path: Path) -> str:
 
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise invalid(str(path), f"a picture named {', '.join('*.' + ending for ending in FORMATS)}", Phrase(path.name))
+        raise invalid(str(path), f"a picture named {', '.join('*.' + suffix for suffix in FORMATS)}", Phrase(path.name))
     require_latex(kind)
     return kind
 

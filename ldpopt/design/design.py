@@ -36,13 +36,13 @@ CHECKED = frozenset({
 
 def unsupported_fields(stated_guarantee: Guarantee, measured_guarantee: Guarantee) -> list[str]:
     """List the fields of a guarantee, other than its value, that claim more than was measured."""
-    supported = {
+    is_supported_by_name = {
         "lower": stated_guarantee.lower <= measured_guarantee.lower,
         "witness": stated_guarantee.witness in (None, measured_guarantee.witness),
         "exact": measured_guarantee.exact or not stated_guarantee.exact,
         "reference": stated_guarantee.reference in ("", measured_guarantee.reference),
     }
-    return [name for name, is_supported in supported.items() if not is_supported]
+    return [name for name, is_supported in is_supported_by_name.items() if not is_supported]
 
 
 def gap_between(value: float, bound: float) -> float:

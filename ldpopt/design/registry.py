@@ -227,11 +227,11 @@ def types_with_parameters(package: ModuleType, names: Collection[str]) -> tuple[
     )
     for name in names:
         if not any(name in parameters_of[kind] for kind in selected_types):
-            missing_names: set[str] = next(
-                (parameters - set(names) for parameters in parameters_of.values() if name in parameters),
-                {"a known name"},
-            )
-            raise InvalidInput(f"{name}: expected {' and '.join(sorted(missing_names))} beside it, got none")
+            requirements = next((parameters for parameters in parameters_of.values() if name in parameters), None)
+            if requirements is None:
+                parameter_names = ", ".join(sorted(set().union(*parameters_of.values())))
+                raise InvalidInput(f"unknown parameter {name!r}; known are {parameter_names}")
+            raise InvalidInput(f"{name} requires {' and '.join(sorted(requirements - set(names)))} as well")
     return selected_types
 
 

@@ -310,15 +310,29 @@ def rebuild(name: str, *parameters: Any) -> FDivergence:
         return NAMED[name]
     if name in FAMILIES and len(parameters) == 1:
         return FAMILIES[name][1](parameters[0])
-    choices = ", ".join([*NAMED, *(f"{family} {spelled[0]}" for family, spelled in FAMILIES.items())])
+    choices = ", ".join([*NAMED, *(f"{family} {spelling[0]}" for family, spelling in FAMILIES.items())])
     raise invalid("divergence", f"one of {choices}", " ".join([name, *map(str, parameters)]))
 
 
 def parse_divergence(text: str) -> FDivergence:
-    """Return the divergence that a text names, as people type it, with a parameter after a colon.
+    """Return the divergence that a text names, as people type it.
 
-    Raises `InvalidInput` for an unknown name, and for a parameter that its family does not take.
+    Parameters
+    ----------
+    text : The name, with the parameter after a colon.
 
+    Returns
+    -------
+    FDivergence
+        The named divergence.
+
+    Raises
+    ------
+    InvalidInput
+        If the name is unknown, or its family does not take the parameter.
+
+    Examples
+    --------
     >>> parse_divergence("hockey-stick:1.5")
     <hockey-stick divergence of 1.5>
     """
@@ -340,15 +354,29 @@ def parse_divergence(text: str) -> FDivergence:
 
 def spellings() -> str:
     """List the texts that `parse_divergence` reads: names, and families with their parameter."""
-    *names, last = [*NAMED, *(f"{family}:{spelled[0]}" for family, spelled in FAMILIES.items())]
+    *names, last = [*NAMED, *(f"{family}:{spelling[0]}" for family, spelling in FAMILIES.items())]
     return f"{', '.join(names)} or {last}"
 
 
 def format_divergence(f: FDivergence) -> str:
     """Format a named divergence as the text that `parse_divergence` reads.
 
-    Raises `InvalidInput` for a user-defined divergence.
+    Parameters
+    ----------
+    f : A named divergence.
 
+    Returns
+    -------
+    str
+        Its name, with the parameter after a colon.
+
+    Raises
+    ------
+    InvalidInput
+        If the divergence is user-defined.
+
+    Examples
+    --------
     >>> from ldpopt.divergences import KL
     >>> format_divergence(KL)
     'kl'

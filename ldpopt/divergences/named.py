@@ -162,11 +162,27 @@ def _digits(parameter: float) -> str:
 
 
 def hockey_stick(gamma: float) -> FDivergence:
-    """Build the hockey-stick divergence E_gamma of `gamma` > 0 [ADC].
+    """Build the hockey-stick divergence E_gamma [ADC].
 
     E_gamma(p || q) = sum (p - gamma q)_+ - (1 - gamma)_+. With gamma = 1 it is the total variation; with gamma =
     e^epsilon it is the delta of (epsilon, delta)-privacy.
 
+    Parameters
+    ----------
+    gamma : A positive number.
+
+    Returns
+    -------
+    FDivergence
+        The divergence.
+
+    Raises
+    ------
+    InvalidInput
+        If gamma is not positive.
+
+    Examples
+    --------
     >>> hockey_stick(1.5)([0.9, 0.1], [0.2, 0.8])
     0.6
     """
@@ -197,10 +213,21 @@ def _hockey_stick(gamma: float) -> FDivergence:
 
 
 def alpha(order: float) -> FDivergence:
-    """Build the alpha-divergence of an `order` [CIM, section 2].
+    """Build the alpha-divergence of an order [CIM, section 2].
 
     f(t) = (t^order - 1) / (order^2 - order). Order 1 is the KL divergence, and order 0 the reverse KL divergence.
 
+    Parameters
+    ----------
+    order : A finite number.
+
+    Returns
+    -------
+    FDivergence
+        The divergence.
+
+    Examples
+    --------
     >>> from ldpopt.divergences import CHI_SQUARED
     >>> round(alpha(2)([0.5, 0.5], [0.25, 0.75]) - CHI_SQUARED([0.5, 0.5], [0.25, 0.75]) / 2, 12)
     0.0
@@ -251,13 +278,26 @@ def _alpha(order: float) -> FDivergence:
 def piecewise_linear(knots: Any, slopes: Any) -> FDivergence:
     """Build the divergence of a convex piecewise linear f, exact in proofs and saved in files.
 
-    knots : (n,) rising positive numbers, where the slope changes.
-    slopes : (n + 1,) rising slopes of f, before the first knot, between knots, and after the last; adding a number to
-        all of them changes no divergence.
+    It is the sum of hockey sticks at the knots, times the rise of the slope there [ADC].
 
-    It is the sum of hockey sticks at the knots, times the rise of the slope there [ADC]. Raises `InvalidInput` for
-    other numbers.
+    Parameters
+    ----------
+    knots : Array (n,) of rising positive numbers, where the slope changes.
+    slopes : Array (n + 1,) of rising slopes of f, before the first knot, between knots, and after the last. Adding a
+        number to all of them changes no divergence.
 
+    Returns
+    -------
+    FDivergence
+        The divergence.
+
+    Raises
+    ------
+    InvalidInput
+        If the numbers do not rise, or the lengths do not fit.
+
+    Examples
+    --------
     >>> two_sided = piecewise_linear([0.5, 2.0], [-1.0, 0.0, 1.0])
     >>> two_sided([0.9, 0.1], [0.2, 0.8])
     0.8

@@ -73,14 +73,16 @@ def _either(float64: Points, exact: Points) -> Points:
     return excess
 
 
-def _float64(f: FDivergence, error: Callable[[Any, Any], Any] | None = None, exchanged: bool = False) -> Points:
-    """The float64 excess, widened by its relative error, `FLOAT64_LOG_RTOL`; if `exchanged`, a function of -d and a."""
+def _float64(
+    f: FDivergence, error: Callable[[Any, Any], Any] | None = None, has_exchanged_arguments: bool = False
+) -> Points:
+    """The float64 excess, widened by `FLOAT64_LOG_RTOL`, its relative error; a function of -d and a if exchanged."""
 
     def excess(d: Enclosure, b: Enclosure) -> Enclosure:
         x, y = np.asarray(d.lower), np.asarray(b.lower)
         with np.errstate(all="ignore"):
-            computed = f._inner(-x, y, x + y) if exchanged else f._inner(x, x + y, y)
-            value = np.where(np.isfinite(x + y), computed, np.nan)
+            inner_value = f._inner(-x, y, x + y) if has_exchanged_arguments else f._inner(x, x + y, y)
+            value = np.where(np.isfinite(x + y), inner_value, np.nan)
             margin = FLOAT64_LOG_RTOL if error is None else error(x, y)
             low = np.where(value == INF, 0.0, value) * (1 - margin) - 16 * SUBNORMAL
             return FLOAT.between(low, value * (1 + margin) + 16 * SUBNORMAL)
@@ -147,7 +149,7 @@ def _hockey_stick(gamma: float) -> Rule:
     return Rule(excess, limits, slopes)
 
 
-def _alpha(order: float, exchanged: bool = False) -> Rule:
+def _alpha(order: float, has_exchanged_arguments: bool = False) -> Rule:
     f, o = alpha(order), Fraction(order)
 
     def exact(d: Enclosure, b: Enclosure) -> Enclosure:
@@ -164,13 +166,17 @@ def _alpha(order: float, exchanged: bool = False) -> Rule:
     def limits(arith: Arithmetic) -> tuple[Enclosure, Enclosure]:
         at_zero = arith.of(1 / o) if order > 0 else arith.of(INF)
         at_infinity = arith.of(INF) if order > 1 else arith.of(1 / (1 - o))
-        return (at_infinity, at_zero) if exchanged else (at_zero, at_infinity)
+        return (at_infinity, at_zero) if has_exchanged_arguments else (at_zero, at_infinity)
 
     def slopes(t: Enclosure) -> tuple[Enclosure, Enclosure]:
         arith = t.arithmetic
         return (t.log() * arith.of(o - 1)).expm1() / arith.of(o - 1), -((t.log() * arith.of(o)).expm1() / arith.of(o))
 
-    return Rule(_either(_float64(f, error, exchanged), _swapped(exact) if exchanged else exact), limits, slopes)
+    return Rule(
+        _either(_float64(f, error, has_exchanged_arguments), _swapped(exact) if has_exchanged_arguments else exact),
+        limits,
+        slopes,
+    )
 
 
 def custom_slack(f: FDivergence) -> float:
@@ -289,5 +295,5 @@ def mirror_of(recipe: tuple[Any, ...] | None) -> Rule | None:
     if recipe is None or recipe[0] in ("hockey-stick", "piecewise-linear"):
         return None
     if recipe[0] == "alpha":
-        return _alpha(recipe[1], exchanged=True)
+        return _alpha(recipe[1], has_exchanged_arguments=True)
     return RULES[_MIRRORS.get(recipe[0], recipe[0])]

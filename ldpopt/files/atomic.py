@@ -39,9 +39,23 @@ UNFINISHED = ".ldpopt-*.part"
 def read_text(path: PathLike, encoding: str = "utf-8") -> str:
     """Read the text of a file, without its byte order mark.
 
-    encoding : a name that Python knows. Raises `InvalidInput` for a file that cannot be read (with the system's
-    reason), is empty, too large or not in that encoding.
+    Parameters
+    ----------
+    path : The file.
+    encoding : A name that Python knows.
 
+    Returns
+    -------
+    str
+        The text.
+
+    Raises
+    ------
+    InvalidInput
+        If the file cannot be read (with the system's reason), is empty, too large or not in that encoding.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     read_text(write_text(Path(folder) / "note.txt", "ε = 1"))
@@ -79,10 +93,26 @@ def naming(path: PathLike) -> Iterator[None]:
 
 
 def write_text(path: PathLike, text: str, force: bool = False) -> Path:
-    """Write `text` as UTF-8 to `path`, so that the file appears whole or not at all; returns the path.
+    """Write `text` as UTF-8 to `path`, completely or not at all.
 
-    Raises `InvalidInput` as `write_bytes_atomically` does, and for text that UTF-8 cannot hold.
+    Parameters
+    ----------
+    path : The file.
+    text : The contents.
+    force : True replaces an existing file.
 
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Raises
+    ------
+    InvalidInput
+        As for `write_bytes_atomically`, and for text that UTF-8 cannot hold.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     _ = write_text(Path(folder) / "note.txt", "a")
@@ -97,11 +127,28 @@ def write_text(path: PathLike, text: str, force: bool = False) -> Path:
 
 
 def write_bytes_atomically(path: PathLike, data: bytes, force: bool = False) -> Path:
-    """Write `data` to `path` so that the file appears whole or not at all; returns the path.
+    """Write `data` to `path`, completely or not at all.
 
-    Raises `InvalidInput` for a place that cannot be written, and for a target that exists unless `force`, even when it
-    appears meanwhile. Devices and pipes are never replaced.
+    Devices and pipes are never replaced.
 
+    Parameters
+    ----------
+    path : The file.
+    data : The contents.
+    force : True replaces an existing file.
+
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Raises
+    ------
+    InvalidInput
+        If the place cannot be written. Also if the target exists and `force` is False, even when it appears meanwhile.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     write_bytes_atomically(Path(folder) / "data.bin", b"abc").read_bytes()

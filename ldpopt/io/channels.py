@@ -38,13 +38,29 @@ CORNER = "answer \\ report"
 def read_channel(path: PathLike) -> Channel | ExactChannel:
     """Read the channel in a JSON or CSV file; see docs/reference/formats/channel-file.md.
 
-    Probabilities that are fractions, such as 3/4, make an exact channel.
+    Probabilities that are fractions, such as 3/4, make an exact channel. Recorded guarantees are ignored; they can be
+    measured again. Those of an exact channel are proved again from its integers.
 
-    JSON may be a file of `write_channel`, a design file, or a bare list of rows. CSV has either numbers only, or output
-    labels in the first line and input labels in the first column (then the cell in the corner is not a number).
-    `InvalidInput` names the file and the mistake in it. Recorded guarantees are ignored; they can be measured again.
-    Those of an exact channel are proved again from its integers: `CertificateError` if these do not prove them.
+    Parameters
+    ----------
+    path : A JSON file of `write_channel`, a design file, a JSON list of rows, or a CSV file. CSV has either numbers
+        only, or output labels in the first line and input labels in the first column (then the cell in the corner is
+        not a number).
 
+    Returns
+    -------
+    Channel or ExactChannel
+        The channel, with its labels.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is not a channel; the message names the file and the mistake in it.
+    CertificateError
+        If the integers of an exact channel do not prove its guarantees.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "q.csv"
@@ -56,10 +72,25 @@ def read_channel(path: PathLike) -> Channel | ExactChannel:
 
 
 def parse_channel(text: str, path: PathLike) -> Channel | ExactChannel:
-    """Return the channel in the contents of a file, like `read_channel`; `path` decides between JSON and CSV.
+    """Return the channel in the contents of a file, like `read_channel`.
 
-    `InvalidInput` names `path` and the mistake.
+    Parameters
+    ----------
+    text : The contents of the file.
+    path : The name of the file, which decides between JSON and CSV.
 
+    Returns
+    -------
+    Channel or ExactChannel
+        The channel, with its labels.
+
+    Raises
+    ------
+    InvalidInput
+        If the text is not a channel; the message names `path` and the mistake.
+
+    Examples
+    --------
     >>> parse_channel("0.75,0.25\\n0.25,0.75", "q.csv").shape
     (2, 2)
     """
@@ -103,14 +134,30 @@ def _of_fractions(path: str, text: str) -> ExactChannel | None:
 def write_channel(
     path: PathLike, channel: ChannelLike | ExactChannel, guarantees: Sequence[Guarantee] = (), force: bool = False
 ) -> Path:
-    """Write a channel, whole or not at all, and return the path. An existing file is refused unless `force` is set.
+    """Write a channel to a file, completely or not at all.
 
-    A path with the ending ``.csv`` gets labels and probabilities only. Any other gets JSON, which records `guarantees`
-    as claims. Both keep probabilities exactly; labels other than strings and 0, 1, 2, ... need JSON. An `ExactChannel`
+    Both formats store probabilities exactly. Labels other than strings and 0, 1, 2, ... need JSON. An `ExactChannel`
     needs JSON, too, which holds its integers with the epsilon and eta that they prove.
 
-    `InvalidInput` for a place that cannot be written.
+    Parameters
+    ----------
+    path : The file. The ending ``.csv`` gives labels and probabilities only, any other gives JSON.
+    channel : `Channel`, `ExactChannel`, or a (k, m) array whose rows sum to 1.
+    guarantees : Guarantees that JSON records as claims.
+    force : True replaces an existing file, which is refused otherwise.
 
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Raises
+    ------
+    InvalidInput
+        If the place cannot be written, or the format cannot hold the channel.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     print(write_channel(Path(folder) / "q.csv", [[0.75, 0.25], [0.25, 0.75]]).read_text())
@@ -147,11 +194,27 @@ Labels = tuple[Label, ...]
 
 
 def parse_matrix_csv(path: str, text: str) -> tuple[npt.NDArray[np.float64], Labels | None, Labels | None]:
-    """Return the numbers of a CSV file, which need not be a channel, and the labels of its rows and columns, if any.
+    """Return the numbers of a CSV file, and the labels of its rows and columns, if any.
 
-    path : the name of the file, for errors. The matrix has a row for each line. `InvalidInput` for text in a number's
-    place and for lines of different lengths.
+    The numbers need not be a channel. The matrix has one row per line.
 
+    Parameters
+    ----------
+    path : The name of the file, for errors.
+    text : The contents of the file.
+
+    Returns
+    -------
+    tuple
+        The matrix, shape (rows, columns), the labels of its rows, and those of its columns, or None.
+
+    Raises
+    ------
+    InvalidInput
+        If there is text in a number's place, or lines have different lengths.
+
+    Examples
+    --------
     >>> parse_matrix_csv("q.csv", ",yes,no\\nyes,3,1\\nno,1,3")
     (array([[3., 1.],
            [1., 3.]]), ('yes', 'no'), ('yes', 'no'))
@@ -178,8 +241,24 @@ def _labels(labels: list[str]) -> tuple[Label, ...]:
 
 
 def channel_to_csv(channel: ChannelLike) -> str:
-    """Return the labels and probabilities of a channel as CSV; `InvalidInput` for labels that could not be read back.
+    """Return the labels and probabilities of a channel as CSV.
 
+    Parameters
+    ----------
+    channel : `Channel`, or a (k, m) array whose rows sum to 1.
+
+    Returns
+    -------
+    str
+        The contents of a CSV file.
+
+    Raises
+    ------
+    InvalidInput
+        If a label could not be read back.
+
+    Examples
+    --------
     >>> print(channel_to_csv([[0.75, 0.25], [0.25, 0.75]]))
     answer \\ report,0,1
     0,0.75,0.25
@@ -200,17 +279,31 @@ def channel_to_csv(channel: ChannelLike) -> str:
 def to_opendp(channel: ChannelLike) -> Any:
     """Convert a channel to an OpenDP measurement with the epsilon that its integers prove.
 
-    It maps one answer to one report.
-
-    channel : an `ExactChannel`, or another channel (k, m), which is first made exact with 62 bits.
-
-    The measurement has the discrete metric (any two answers are neighbors) and the measure ``max_divergence``, in
-    nats. It chains and composes like OpenDP's own. An answer that is not an input is refused, and the error does not
-    repeat it.
+    It maps one answer to one report. The measurement has the discrete metric (any two answers are neighbors) and the
+    measure ``max_divergence``, in nats. It chains and composes like OpenDP's own. An answer that is not an input is
+    refused, and the error does not repeat it.
 
     OpenDP requires a call of ``enable_features("contrib", "honest-but-curious")`` first, since it cannot check Python
-    code. Raises `InvalidInput` for a channel without a finite epsilon and `MissingExtra` without opendp.
+    code.
 
+    Parameters
+    ----------
+    channel : `ExactChannel`, or another channel (k, m), which is first made exact with 62 bits.
+
+    Returns
+    -------
+    Measurement
+        The measurement of OpenDP.
+
+    Raises
+    ------
+    InvalidInput
+        If the channel has no finite epsilon.
+    MissingExtra
+        If opendp is not installed.
+
+    Examples
+    --------
     >>> import opendp.prelude as dp  # doctest: +SKIP
     >>> dp.enable_features("contrib", "honest-but-curious")  # doctest: +SKIP
     >>> ask = to_opendp(Channel([[0.75, 0.25], [0.25, 0.75]], ["yes", "no"], ["yes", "no"]))  # doctest: +SKIP

@@ -74,16 +74,30 @@ def read_pair(
 ) -> Populations:
     """Read P0 and P1 from a CSV or JSON file.
 
-    JSON has the form ``{"p0": [...], "p1": [...], "labels": [...]}``.
+    JSON has the form ``{"p0": [...], "p1": [...], "labels": [...]}``. In CSV, a first line that has only numbers is
+    data, not names.
 
-    - `columns` : the two columns of a CSV file, by name or by position from 0. By default they are the columns named p0
-      and p1, or both columns of a file that has two.
-    - `labels` : the column with the names of the answers; by default the first one, if it is neither p0 nor p1.
-    - `counts` : True to accept counts (or weights) and divide them by their sum. Otherwise a column that does not sum
-      to 1 within `tolerances.ROW_SUM` is rejected.
+    Parameters
+    ----------
+    path : The file.
+    columns : The two columns of a CSV file, by name or by position from 0. By default they are the columns named p0 and
+        p1, or both columns of a file that has two.
+    labels : The column with the names of the answers; by default the first one, if it is neither p0 nor p1.
+    counts : True accepts counts (or weights) and divides them by their sum. Otherwise a column that does not sum to 1
+        within `tolerances.ROW_SUM` is rejected.
 
-    A first line that has only numbers is data, not names. `InvalidInput` names the file, the line and the cell.
+    Returns
+    -------
+    Populations
+        The labels, and p0 and p1, shape (k,) each.
 
+    Raises
+    ------
+    InvalidInput
+        If the file is not such a pair; the message names the file, the line and the cell.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "pair.csv"
@@ -177,16 +191,28 @@ def read_microdata(
 ) -> Populations:
     """Read two groups' answers to one question from a file with one row per respondent.
 
+    Parameters
+    ----------
     path : CSV (delimiter, encoding and decimal sign are detected), an Excel workbook, Parquet, or a file of SPSS, Stata
         or SAS.
-    answer, group : column names, or positions from 0. Answers and groups are sorted, as numbers if all are integers,
+    answer, group : Column names, or positions from 0. Answers and groups are sorted, as numbers if all are integers,
         else as text. The first group is p0.
-    bins : for answers that are numbers, the rising edges between bins, or the number of bins, whose edges are then
+    bins : For answers that are numbers, the rising edges between bins, or the number of bins, whose edges are then
         round numbers. A number on an edge belongs to the bin above it.
 
-    `InvalidInput` unless there are exactly two groups, at least two answers, and no empty cell in either column. More
-    than 40 different numbers without bins are `InvalidInput`, too.
+    Returns
+    -------
+    Populations
+        The labels, p0 and p1, shape (k,) each, and the counts.
 
+    Raises
+    ------
+    InvalidInput
+        Unless there are exactly two groups, at least two answers, and no empty cell in either column. Also for more
+        than 40 different numbers without bins.
+
+    Examples
+    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "people.csv"
@@ -227,6 +253,17 @@ def read_microdata(
 def seen_once(pair: Populations) -> tuple[Any, ...]:
     """List the answers that only one respondent gave; they may be errors or identify a person.
 
+    Parameters
+    ----------
+    pair : The two populations, with their counts.
+
+    Returns
+    -------
+    tuple
+        The labels of these answers.
+
+    Examples
+    --------
     >>> counts = np.array([[3.0, 1.0], [4.0, 0.0]])
     >>> seen_once(Populations(("no", "yess"), counts[0] / 4, counts[1] / 4, counts=counts))
     ('yess',)

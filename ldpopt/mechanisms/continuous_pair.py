@@ -496,14 +496,32 @@ def expm2(x: float) -> float:
 def dominating_pair(epsilon: float, delta: float = 0.0, eta: float = 1.0) -> FinitePair:
     """Build the five-point pair that dominates every (epsilon, delta)-DP, eta-TV mechanism.
 
-    See [GI, eq. 7-8]. epsilon in nats; delta and eta in [0, 1]. With e = exp(epsilon),
+    See [GI, eq. 7-8]. With e = exp(epsilon),
 
         1 - alpha = (eta - delta)(e + 1)/((1 - delta)(e - 1)),
         p = (delta, (1-delta)(1-alpha) e/(1+e), alpha (1-delta), (1-delta)(1-alpha)/(1+e), 0),
 
-    and q is p reversed. An eta above delta + (1 - delta) tanh(epsilon/2) adds no constraint; a delta above eta is
-    lowered to it. Parameters are enlarged by a few units in the last place, so that the rounded pair dominates, too.
+    and q is p reversed. Parameters are enlarged by a few units in the last place, so that the rounded pair dominates,
+    too.
 
+    Parameters
+    ----------
+    epsilon : In nats.
+    delta : In [0, 1]; a delta above eta is lowered to it.
+    eta : In [0, 1]; an eta above delta + (1 - delta) tanh(epsilon/2) adds no constraint.
+
+    Returns
+    -------
+    FinitePair
+        The pair p, q, shape (5,) each.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+
+    Examples
+    --------
     >>> dominating_pair(1.0, 0.0, 0.7 * 0.46211715726).p.round(4)
     array([0.    , 0.5117, 0.3   , 0.1883, 0.    ])
     """

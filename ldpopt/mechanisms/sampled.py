@@ -179,11 +179,11 @@ class SampledPair(ContinuousPair):
             return -math.inf, 0.0
         low, high = (end * (power - 1) for end in self.base._renyi(power))
         floor = low + power * math.log(self.rate) - 8 * ULP * (low + power * abs(math.log(self.rate)))
-        per = high / power
+        high_per_power = high / power
         norm = (
-            per + math.log(self.rate + (1 - self.rate) * math.exp(-per))
-            if per > 1
-            else math.log1p(self.rate * math.expm1(per))
+            high_per_power + math.log(self.rate + (1 - self.rate) * math.exp(-high_per_power))
+            if high_per_power > 1
+            else math.log1p(self.rate * math.expm1(high_per_power))
         )
         ceiling = norm * power * (1 + 64 * ULP) + 64 * ULP * high
         return max(floor, 0.0), min(ceiling, high)
@@ -243,7 +243,7 @@ class SampledPair(ContinuousPair):
         is_unbounded = math.isinf(max_order)
         last = FAR_ORDER if is_unbounded else max_order - 1
         best = max(self._mean(False)[0] - xi, self.base._zcdp(0.0, math.inf)[0] if is_unbounded else 0.0, 0.0)
-        beyond = self.base._zcdp(0.0, math.inf)[1] - min(xi / last, 0.0) if is_unbounded else 0.0
+        slope_beyond = self.base._zcdp(0.0, math.inf)[1] - min(xi / last, 0.0) if is_unbounded else 0.0
         tops = {0.0: 0.0}  # the upper ends of L
         for u in [last * 2.0**-k for k in (48, 24, 12, 6, 3, 1, 0)]:
             low, high = self._renyi(1 + u) if 1 + u > 1 else (0.0, self._renyi(1 + last * 2.0**-24)[1])
@@ -253,7 +253,7 @@ class SampledPair(ContinuousPair):
         heapify(intervals)
         for _ in range(MAX_SLOPES):
             bound, a, b = intervals[0]
-            if -bound <= max(best, beyond) * (1 + SLOPE_GAP):
+            if -bound <= max(best, slope_beyond) * (1 + SLOPE_GAP):
                 break
             heappop(intervals)
             middle = math.sqrt(a * b) if a > 0 else b / 2
@@ -262,7 +262,7 @@ class SampledPair(ContinuousPair):
             best = max(best, (low - xi) / (1 + middle))
             for ends in ((a, middle), (middle, b)):
                 heappush(intervals, (-_slope_above(*ends, tops, xi), *ends))
-        return best, max(min(max(-intervals[0][0], beyond), ceiling), best)
+        return best, max(min(max(-intervals[0][0], slope_beyond), ceiling), best)
 
     def _subgaussian(self) -> Interval:
         if math.isfinite(self.epsilon):

@@ -224,8 +224,8 @@ def _covers(sampled_pair: FinitePair, pair: FinitePair, rate: float) -> bool:
         forward = rate * float(hockey_stick_of_pairs(pair.p, pair.q, inner)[1][0]) * (1 + 8 * ULP)
         scale = rate * math.exp(epsilon)
         if growth < scale:
-            left = 1 - growth / scale
-            inner = -math.log(left) - 16 * ULP / left if left < 0.5 else -math.log1p(-growth / scale)
+            complement = 1 - growth / scale
+            inner = -math.log(complement) - 16 * ULP / complement if complement < 0.5 else -math.log1p(-growth / scale)
             inner = max(inner, 0.0) * (1 - 16 * ULP)
             back = (scale - growth + 4 * ULP * scale) * float(hockey_stick_of_pairs(pair.q, pair.p, inner)[1][0])
         ours = (

@@ -202,9 +202,11 @@ def _hull(points: Array) -> Array:
             np.where(points[:, 1] == 0, points[:, 0], 2.0).argmin(),
         ]
         partial_hull = _hull(np.concatenate([points[ends], points[::32]]))
-        left = np.searchsorted(partial_hull[:, 0], points[:, 0], side="right") - 1
+        previous_point = np.searchsorted(partial_hull[:, 0], points[:, 0], side="right") - 1
         chord = np.interp(points[:, 0], partial_hull[:, 0], partial_hull[:, 1], right=0.0)
-        points = np.concatenate([partial_hull, points[points[:, 1] <= chord + 16 * ULP * partial_hull[left, 1]]])
+        points = np.concatenate(
+            [partial_hull, points[points[:, 1] <= chord + 16 * ULP * partial_hull[previous_point, 1]]]
+        )
     points = points[np.lexsort((points[:, 1], points[:, 0]))]
     # Only a point lower than all before it can be a knot of a non-increasing curve.
     lowest = np.minimum.accumulate(np.concatenate([[np.inf], points[:-1, 1]]))

@@ -272,8 +272,8 @@ class Result(ByValue):
         cells = self._cells()
         title = escape(self._title())
         if type(self)._columns is Result._columns:  # one row is read more easily from top to bottom
-            filled = ((name, text) for name, (text,) in cells if text)
-            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in filled)
+            filled_cells = ((name, text) for name, (text,) in cells if text)
+            body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in filled_cells)
             return f"<table><caption>{title}</caption>{body}</table>"
         heads, last_column = self._heads, None if limit is None else limit + self._heads
         rows = list(zip(*(values for _, values in cells[:last_column]), strict=True))

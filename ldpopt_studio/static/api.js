@@ -5,9 +5,9 @@ const KEY = "ldpopt-studio-token";
 /** Remove the token from the address, where it would be copied, and store it for this tab. */
 export function takeToken() {
   const query = new URLSearchParams(location.search);
-  const given = query.get("token");
-  if (given) {
-    sessionStorage.setItem(KEY, given);
+  const token = query.get("token");
+  if (token) {
+    sessionStorage.setItem(KEY, token);
     query.delete("token");
     const rest = query.toString();
     history.replaceState(null, "", location.pathname + (rest ? `?${rest}` : "") + location.hash);
@@ -90,18 +90,18 @@ export function job(name, state, onProgress = () => {}) {
     if (cancelled) remove();
     for (let wait = 40; ; wait = Math.min(250, wait * 1.4)) {
       if (cancelled) return undefined;
-      let told;
+      let status;
       try {
-        told = await call("GET", `api/jobs/${id}`);
+        status = await call("GET", `api/jobs/${id}`);
       } catch (error) {
         if (cancelled) return undefined;
         throw error;
       }
       if (cancelled) return undefined;
-      onProgress(told.progress);
-      if (told.done) {
-        if (told.result !== undefined) return told.result;
-        throw new StateError(told.errors ?? { "": told.error });
+      onProgress(status.progress);
+      if (status.done) {
+        if (status.result !== undefined) return status.result;
+        throw new StateError(status.errors ?? { "": status.error });
       }
       await new Promise((resolve) => setTimeout(resolve, wait));
     }

@@ -29,8 +29,8 @@ const studio = {
   /** The same, but errors are not shown: the promise rejects. */
   quiet: ask,
   job: (name, state, onProgress) => {
-    const made = job(name, state, onProgress);
-    return { cancel: made.cancel, done: made.done.catch(failed) };
+    const newJob = job(name, state, onProgress);
+    return { cancel: newJob.cancel, done: newJob.done.catch(failed) };
   },
   /** Change fields of the state of this view (or of the view `name`): one step of undo. */
   change(patch, name = current) {
@@ -80,31 +80,31 @@ function failed(error) {
 }
 
 function put(sentence, kind) {
-  $("told").className = kind;
-  if ($("told").textContent !== sentence) $("told").textContent = sentence;
+  $("status").className = kind;
+  if ($("status").textContent !== sentence) $("status").textContent = sentence;
 }
 
 function trouble(sentence) {
-  put(sentence, "told trouble");
+  put(sentence, "status trouble");
 }
 
 let waiting = "";
 
 /** Announce a text to users of screen readers. It stays invisible, and never replaces a visible message. */
 function announce(sentence) {
-  if ($("told").className === "told") waiting = sentence;
-  else put(sentence, "told seen");
+  if ($("status").className === "status") waiting = sentence;
+  else put(sentence, "status visually-hidden");
 }
 
 /** Show a message about a completed action at the foot of the window for a while. */
 function say(sentence) {
   waiting = "";
-  put(sentence, sentence ? "told" : "told seen");
+  put(sentence, sentence ? "status" : "status visually-hidden");
   if (sentence) fade();
 }
 
 const fade = debounced(() => {
-  if ($("told").className === "told") put(waiting || $("told").textContent, "told seen");
+  if ($("status").className === "status") put(waiting || $("status").textContent, "status visually-hidden");
 }, 6000);
 
 const packed = (value) => {
@@ -134,32 +134,32 @@ const LONGEST = 500_000; // letters of a link; browsers refuse addresses of two 
 function fragment() {
   const parts = [`view=${current}`, `state=${packed(states[current])}`];
   for (const other of byName[current].uses ?? []) parts.push(`${other}=${packed(states[other])}`);
-  const made = `#${parts.join("&")}`;
-  return made.length > LONGEST ? `#view=${current}` : made;
+  const text = `#${parts.join("&")}`;
+  return text.length > LONGEST ? `#view=${current}` : text;
 }
 
 /** Take the view and states from a link; returns whether it was a link. */
 function restore() {
-  const given = new URLSearchParams(location.hash.slice(1));
-  const name = given.get("view");
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  const name = parameters.get("view");
   if (!name) return false;
   if (!byName[name]) {
     say("The link is invalid: it does not name a view.");
     return false;
   }
   try {
-    const found = {};
-    for (const [key, text] of given) {
+    const restoredStates = {};
+    for (const [key, text] of parameters) {
       const which = key === "state" ? name : key;
       if (key === "view" || !byName[which]) continue;
       const value = unpacked(text);
       const usual = byName[which].initial();
       if (value === null || typeof value !== "object" || !fits(value, usual)) throw new Error("no state");
-      const made = { ...usual, ...value };
-      if (Array.isArray(made.questions) && !(made.at in made.questions)) throw new Error("no question");
-      found[which] = made;
+      const restored = { ...usual, ...value };
+      if (Array.isArray(restored.questions) && !(restored.at in restored.questions)) throw new Error("no question");
+      restoredStates[which] = restored;
     }
-    states = { ...states, ...found };
+    states = { ...states, ...restoredStates };
   } catch {
     say("The link is invalid: its state is damaged.");
     return false;
@@ -249,9 +249,9 @@ function tabs() {
 
 /** Without a token nothing can be computed: ask for the address that contains it. */
 function askForToken() {
-  const given = textField({ name: "token", label: "Address printed by ldpopt studio", hint: "It ends with ?token=…" });
+  const field = textField({ name: "token", label: "Address printed by ldpopt studio", hint: "It ends with ?token=…" });
   const go = () => {
-    const token = given.control.value.trim().split("token=").pop().split(/[&#]/)[0];
+    const token = field.control.value.trim().split("token=").pop().split(/[&#]/)[0];
     if (!token) return showError($("main"), "token", "token: enter the address that the terminal shows");
     keepToken(token);
     location.reload();
@@ -259,7 +259,7 @@ function askForToken() {
   $("main").replaceChildren(
     h("section", { class: "card" }, h("h1", {}, "This page needs its token"),
       h("p", {}, "Each run of ", h("code", {}, "ldpopt studio"), " has its own token, which keeps other programs out."),
-      given, button("Continue", go, { class: "main" })),
+      field, button("Continue", go, { class: "main" })),
   );
 }
 

@@ -13,7 +13,7 @@ const FIRST = {
   at: 0, solve: "respondents", epsilon: 1, eta: null, respondents: 3000, aim: "together", level: 0.95, split: null, seed: 1, category: 1,
 };
 const LOW = 0.05, HIGH = 12;
-const SOLVE = [["respondents", "the number of people, from ε and half-width"], ["half_width", "the half-width, from ε and people"], ["epsilon", "ε, from people and half-width"]];
+const SOLVE = [["respondents", "people, from ε and half-width"], ["half_width", "half-width, from ε and people"], ["epsilon", "ε, from people and half-width"]];
 const AIMS = [["together", "the sum of all variances"], ["widest", "the widest interval, as ldpopt survey plan does"]];
 
 const round = (value) => Number(value.toPrecision(4));
@@ -24,24 +24,24 @@ export const view = {
   initial: (start) => ({ ...FIRST, ...start }),
   mount(root, state, studio) {
     const controls = h("div", { class: "controls" }), results = h("div", { class: "results" });
-    root.append(h("h1", { class: "seen" }, "Ask a question"), controls, results);
+    root.append(h("h1", { class: "visually-hidden" }, "Ask a question"), controls, results);
     const change = (patch) => studio.change(patch);
     const change0 = (patch) => {
       const now = studio.state();
       change({ questions: now.questions.map((one, at) => (at === now.at ? { ...one, ...patch } : one)) });
     };
 
-    const fields = wanted(controls, change, change0);
-    const asked = question(controls, studio, change0);
+    const fields = goalCard(controls, change, change0);
+    const questionCard = question(controls, studio, change0);
 
-    const said = verdict(root, { label: "The survey", working: "designing" });
+    const summary = verdict(root, { label: "The survey", working: "designing" });
     const means = button("What it means for one person", () => {
       const now = studio.state(), one = now.questions[now.at];
-      studio.open("meaning", { source: "question", question: { name: one.name, labels: one.labels, pilot: one.pilot }, epsilon: found.questions[found.at].epsilon, eta: now.eta, aim: now.aim, answer: 0 });
+      studio.open("meaning", { source: "question", question: { name: one.name, labels: one.labels, pilot: one.pilot }, epsilon: current.questions[current.at].epsilon, eta: now.eta, aim: now.aim, answer: 0 });
     });
-    said.lead.append(means);
-    controls.before(said.lead);
-    results.append(said.card);
+    summary.lead.append(means);
+    controls.before(summary.lead);
+    results.append(summary.card);
     const budget = h("section", { class: "card budget", "aria-label": "One budget for all questions" }, h("h2", {}, "One budget for all questions"));
     const split = parts(budget, { title: "ε of each question: drag the boundaries", file: "split", onChange: (next) => change({ split: next }) });
     const splitting = h("div", { class: "progress", hidden: true }), needs = h("ul", { class: "words" });
@@ -59,71 +59,71 @@ export const view = {
     pictures.intervals = intervals(survey);
     pictures.repeats = repeats(survey);
 
-    let turn = 0, splitter = null, found = null;
+    let turn = 0, splitter = null, current = null;
 
     async function update(now) {
-      const mine = ++turn;
+      const thisTurn = ++turn;
       fields.update(now);
-      asked.update(now);
-      said.busy();
-      let told = await studio.ask("ask", now);
-      if (mine !== turn) return;
-      if (told?.slow) {
-        told = await said.waited((progress) => studio.job("survey", now, progress));
-        if (mine !== turn) return;
+      questionCard.update(now);
+      summary.busy();
+      let content = await studio.ask("ask", now);
+      if (thisTurn !== turn) return;
+      if (content?.slow) {
+        content = await summary.waited((progress) => studio.job("survey", now, progress));
+        if (thisTurn !== turn) return;
       }
-      if (!told) {
-        said.none("no survey for this input");
+      if (!content) {
+        summary.none("no survey for this input");
         return;
       }
       studio.clear();
-      found = told;
-      paint(told, now);
+      current = content;
+      paint(content, now);
       root.dataset.state = "done";
-      root.dataset.painted = String(mine);
+      root.dataset.painted = String(thisTurn);
     }
 
     async function best() {
       splitter?.cancel();
-      const mine = studio.job("split", studio.state());
-      splitter = mine;
-      splitting.replaceChildren(h("progress", { "aria-label": "searching for the best split" }), button("Cancel", () => mine.cancel()));
+      const thisJob = studio.job("split", studio.state());
+      splitter = thisJob;
+      splitting.replaceChildren(h("progress", { "aria-label": "searching for the best split" }), button("Cancel", () => thisJob.cancel()));
       splitting.hidden = false;
-      const told = await mine.done;
-      if (splitter !== mine) return;
+      const content = await thisJob.done;
+      if (splitter !== thisJob) return;
       splitter = null;
       splitting.hidden = true;
-      if (told) change({ split: told.split });
+      if (content) change({ split: content.split });
     }
 
-    function paint(told, now) {
-      const one = told.questions[told.at], several = told.questions.length > 1;
-      const kind = said.judged(one.proof, percent(one.relative_gap, 2));
-      said.headline.replaceChildren(...[
-        ["people", shown(told.respondents), told.solve === "respondents" ? "needed" : `as entered; ${shown(told.needed)} reach the target half-width`],
-        ["half-width", `±${shown(100 * one.half_width, 3)}`, `percentage points at most, for ${percent(told.level)} intervals${several ? " of this question" : ""}`],
-        ["ε", atMost(told.epsilon), several ? `nats for all questions; ${atMost(one.epsilon)} for this one` : "nats"],
+    function paint(content, now) {
+      const one = content.questions[content.at], several = content.questions.length > 1;
+      const kind = summary.judged(one.proof, percent(one.relative_gap, 2));
+      summary.headline.replaceChildren(...[
+        ["people", shown(content.respondents), content.solve === "respondents" ? "needed" : `as entered; ${shown(content.needed)} reach the target half-width`],
+        ["half-width", `±${shown(100 * one.half_width, 3)}`, `percentage points at most, for ${percent(content.level)} intervals${several ? " of this question" : ""}`],
+        ["ε", atMost(content.epsilon), several ? `nats for all questions; ${atMost(one.epsilon)} for this one` : "nats"],
         ["without privacy", shown(one.open), "people for the target half-width"],
       ].map((each) => figure(...each)));
-      said.sentence.replaceChildren(h("strong", {}, `${shown(told.respondents)} private reports`), ` give intervals of ±${shown(100 * one.half_width, 3)} percentage points${several ? " for this question" : ""}; without privacy, ${shown(one.open)} suffice.`);
-      const least = now.aim === "widest" ? "widest interval narrower" : "sum of the variances of the answers smaller";
-      said.say(kind, one.proof, kind === "good" && `No channel within these limits makes the ${least}.`, ...told.guarantees, told.note && `Note: ${told.note}.`);
+      summary.sentence.replaceChildren(h("strong", {}, `${shown(content.respondents)} private reports`), ` give intervals of ±${shown(100 * one.half_width, 3)} percentage points${several ? " for this question" : ""}; without privacy, ${shown(one.open)} suffice.`);
+      const criterion = now.aim === "widest" ? "widest interval narrower" : "sum of the variances of the answers smaller";
+      summary.say(kind, one.proof, kind === "good" && `No channel within these limits makes the ${criterion}.`, ...content.guarantees, content.note && `Note: ${content.note}.`);
       budget.hidden = !several;
       if (several) {
-        split.update({ names: told.questions.map((each) => each.name), split: told.split, epsilon: told.epsilon });
-        needs.replaceChildren(...told.questions.map((each) => h("li", {}, `${each.name}: ε ${atMost(each.epsilon, 3)}, ±${shown(100 * each.half_width, 3)} points, ${shown(each.needed)} people for ±${shown(100 * each.wanted, 3)}`)));
+        split.update({ names: content.questions.map((each) => each.name), split: content.split, epsilon: content.epsilon });
+        needs.replaceChildren(...content.questions.map((each) => h("li", {}, `${each.name}: ε ${atMost(each.epsilon, 3)}, ±${shown(100 * each.half_width, 3)} points, ${shown(each.needed)} people for ±${shown(100 * each.wanted, 3)}`)));
       }
-      booklets.update(several ? { ...now, epsilon: told.epsilon } : null);
-      compared.hidden = !told.protocols.length;
-      if (told.protocols.length) pictures.protocols.update({ rows: told.protocols, open: one.open });
-      pictures.channel.update(told.channel);
-      const { survey: seen } = told;
+      booklets.update(several ? { ...now, epsilon: content.epsilon } : null);
+      compared.hidden = !content.protocols.length;
+      if (content.protocols.length) pictures.protocols.update({ rows: content.protocols, open: one.open });
+      pictures.channel.update(content.channel);
+      const { survey: simulated } = content;
       which.querySelector("select").replaceChildren(...one.labels.map((label, at) => h("option", { value: at + 1 }, label)));
-      which.set(seen.category + 1);
-      pictures.intervals.update({ labels: one.labels, ...seen });
-      pictures.repeats.update({ label: one.labels[seen.category], ...seen });
-      fields.solved(told, now);
-      studio.announce(`${shown(told.respondents)} people, half-width ${shown(100 * one.half_width, 3)} percentage points, epsilon ${atMost(told.epsilon)}.`);
+      which.set(simulated.category + 1);
+      pictures.intervals.update({ labels: one.labels, ...simulated });
+      pictures.repeats.update({ label: one.labels[simulated.category], ...simulated });
+      fields.solved(content, now);
+      studio.announce(`${shown(content.respondents)} people, half-width ${shown(100 * one.half_width, 3)} percentage points, epsilon ${atMost(content.epsilon)}.`);
     }
 
     update(state);
@@ -132,7 +132,7 @@ export const view = {
 };
 
 /** The card of the three quantities: which one is computed, and the values of the other two. */
-function wanted(host, change, change0) {
+function goalCard(host, change, change0) {
   const solve = select({ name: "solve", label: "Compute", value: "respondents", options: SOLVE, onChange: (value) => change({ solve: value }) });
   const epsilon = [
     slider({ name: "epsilon", label: "Privacy budget ε per person", value: 1, to: (at) => round(LOW * (HIGH / LOW) ** at), from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW),
@@ -145,11 +145,11 @@ function wanted(host, change, change0) {
   const eta = numberField({ name: "eta", label: "η of each question, total variation", min: 0, max: 1, onChange: (value) => change({ eta: value }) });
   const level = numberField({ name: "level", label: "Confidence level of the intervals", min: 0, max: 1, onChange: (value) => change({ level: value ?? 0.95 }) });
   const aim = select({ name: "aim", label: "The channel minimizes", value: "together", options: AIMS, onChange: (value) => change({ aim: value }) });
-  const given = { respondents: [people], half_width: [width], epsilon };
+  const blocksByQuantity = { respondents: [people], half_width: [width], epsilon };
   host.append(h("section", { class: "card wanted", "aria-label": "The goal" }, h("h2", {}, "The goal"), solve, epsilon, people, width,
     h("details", { class: "more" }, h("summary", {}, "More"), aim, level, capped, eta)));
-  const shut = (now) => {
-    for (const [name, blocks] of Object.entries(given)) for (const block of blocks) {
+  const disableResult = (now) => {
+    for (const [name, blocks] of Object.entries(blocksByQuantity)) for (const block of blocks) {
       // The control that shows the result stays readable, and the keyboard skips it.
       block.querySelector("input").disabled = name === now.solve && name !== "half_width";
       block.classList.toggle("off", name === now.solve && name !== "half_width");
@@ -168,11 +168,11 @@ function wanted(host, change, change0) {
       eta.set(now.eta);
       level.set(now.level);
       aim.set(now.aim);
-      shut(now);
+      disableResult(now);
     },
-    solved(told, now) {
-      if (now.solve === "epsilon") for (const block of epsilon) block.set(round(told.epsilon));
-      if (now.solve === "respondents") people.set(told.respondents);
+    solved(content, now) {
+      if (now.solve === "epsilon") for (const block of epsilon) block.set(round(content.epsilon));
+      if (now.solve === "respondents") people.set(content.respondents);
     },
   };
 }

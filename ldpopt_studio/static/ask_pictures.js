@@ -42,8 +42,8 @@ function drawProtocols({ rows, open }, width, line = "without privacy") {
       svg("text", { x: left + long + 5, y: y + 12, class: "tick small middle" }, `${over ? "→ " : ""}${shown(one.needed)}`),
       above ? svg("line", { x1: x, x2: x, y1: y + 4, y2: y + 20, class: "cursor" }) : "");
   });
-  const said = `${line}: ${shown(open)}`, beside = widthOf(said, 12) <= width - x - 4;
-  place.append(above ? "" : svg("line", { x1: x, x2: x, y1: 2, y2: foot, class: "cursor" }), svg("text", { x: beside ? x + 4 : width, y: foot + 12, class: beside ? "label" : "label end" }, cut(said, width)));
+  const lineLabel = `${line}: ${shown(open)}`, fits = widthOf(lineLabel, 12) <= width - x - 4;
+  place.append(above ? "" : svg("line", { x1: x, x2: x, y1: 2, y2: foot, class: "cursor" }), svg("text", { x: fits ? x + 4 : width, y: foot + 12, class: fits ? "label" : "label end" }, cut(lineLabel, width)));
   return place;
 }
 
@@ -119,13 +119,13 @@ function drawRepeats({ repeats: all, covered, level }, width) {
 
 /** The channel's matrix. data: {channel}. */
 export function channelMap(host) {
-  const made = heatmap(host, {
+  const figure = heatmap(host, {
     title: "The channel: probability of each report", file: "channel", corner: "answer",
     describe: (data) => `${data.rows.length} answers and ${data.columns.length} reports.`,
   });
   return {
     update(channel) {
-      made.update({
+      figure.update({
         rows: channel.inputs.map((label, at) => ({ label, values: channel.matrix[at] })),
         columns: channel.outputs.map((label) => ({ label: String(label), title: `report ${label}` })),
         below: [{ name: "all people", tone: "population-0", values: channel.chances }],

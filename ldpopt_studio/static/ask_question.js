@@ -10,10 +10,10 @@ const NEW = { name: "Another question", labels: ["yes", "no"], pilot: [0.3, 0.7]
 export function readAnswers(text) {
   const labels = [], pilot = [];
   for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
-    const found = /^(.*?)[\s,;:]+([+-]?[\d.]+(?:e[+-]?\d+)?)\s*%?$/i.exec(line);
-    const value = found ? Number(found[2]) : NaN;
-    if (!found || !found[1] || !Number.isFinite(value)) return { problem: `pilot: expected an answer and its proportion in each line, got '${line.slice(0, 60)}'` };
-    labels.push(found[1]);
+    const match = /^(.*?)[\s,;:]+([+-]?[\d.]+(?:e[+-]?\d+)?)\s*%?$/i.exec(line);
+    const value = match ? Number(match[2]) : NaN;
+    if (!match || !match[1] || !Number.isFinite(value)) return { problem: `pilot: expected an answer and its proportion in each line, got '${line.slice(0, 60)}'` };
+    labels.push(match[1]);
     pilot.push(value);
   }
   return labels.length ? { labels, pilot } : { problem: "pilot: expected an answer and its proportion in each line, got nothing" };
@@ -36,18 +36,18 @@ export function question(host, studio, change0) {
     const now = state(), questions = now.questions.filter((_, place) => place !== now.at);
     studio.choose({ questions, at: 0, split: null, category: 1 });
   });
-  const taken = button("Use the answers of the two populations", () => {
+  const importButton = button("Use the answers of the two populations", () => {
     const { labels: known, p0, p1 } = studio.state("tell"), half = p0.map((one, place) => Number(((one + p1[place]) / 2).toPrecision(6)));
     studio.choose({ questions: state().questions.map((one, place) => (place === state().at ? { ...one, labels: known, pilot: half } : one)), category: 1 });
   }, { title: "The answers in “Distinguish two populations”, with the average proportions of both" });
   const name = textField({ name: "questions.0.name", label: "Name", value: "", onChange: (value) => change0({ name: value }) });
   const typed = textField({ name: "questions.0.pilot", label: "Answers with expected proportions or counts", rows: 5, hint: "One answer per line, such as: weekly, 0.06", value: "", onChange: (text) => {
-    const found = readAnswers(text);
-    if (found.problem) return showError(host, typed.dataset.field, found.problem);
-    studio.choose({ questions: state().questions.map((one, place) => (place === state().at ? { ...one, labels: found.labels, pilot: found.pilot } : one)), category: 1 });
+    const answers = readAnswers(text);
+    if (answers.problem) return showError(host, typed.dataset.field, answers.problem);
+    studio.choose({ questions: state().questions.map((one, place) => (place === state().at ? { ...one, labels: answers.labels, pilot: answers.pilot } : one)), category: 1 });
   } });
   const labels = h("div", { "data-field": "questions.0.labels" });
-  const card = h("section", { class: "card", "aria-label": "The question" }, h("h2", {}, "The question"), at, h("p", { class: "tools" }, add, remove, taken), h("div", { "data-field": "questions" }), name);
+  const card = h("section", { class: "card", "aria-label": "The question" }, h("h2", {}, "The question"), at, h("p", { class: "tools" }, add, remove, importButton), h("div", { "data-field": "questions" }), name);
   host.append(card);
   const chart = shares(card, { title: "Expected proportions: drag a bar", file: "pilot", onChange: (pilot) => change0({ pilot: pilot.map((one) => Number(one.toPrecision(6))) }) });
   card.append(h("details", {}, h("summary", {}, "Type or paste the answers"), typed, labels));

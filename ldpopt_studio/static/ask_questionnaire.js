@@ -12,11 +12,11 @@ const SHOWN = 12;
 export function questionnaire(host, studio) {
   const card = h("section", { class: "card questionnaire", "aria-label": "Who is asked what", hidden: true }, h("h2", {}, "Who is asked what"),
     h("p", { class: "note" }, "A respondent can answer a booklet, a random subset of the questions, with all of ε."));
-  const said = h("p", { role: "status" }), list = h("ul", { class: "words" });
-  const file = button("Save survey.toml", () => download(found.file, "survey.toml"), { id: "save-booklets", title: "This questionnaire as input for ldpopt survey plan" });
+  const summary = h("p", { role: "status" }), list = h("ul", { class: "words" });
+  const file = button("Save survey.toml", () => download(latest.file, "survey.toml"), { id: "save-booklets", title: "This questionnaire as input for ldpopt survey plan" });
   host.append(card);
   const bars = ways(card);
-  card.append(said, list, h("p", { class: "tools" }, file));
+  card.append(summary, list, h("p", { class: "tools" }, file));
   const curve = lines(card, {
     title: "Longer questionnaires: people relative to the lower bound for any private survey", file: "growth",
     describe: ({ name }) => `Questionnaires of 1 to 30 questions like “${name}”, at this ε.`,
@@ -24,7 +24,7 @@ export function questionnaire(host, studio) {
   const growing = h("div", {});
   curve.figure.hidden = true;
   card.append(growing);
-  const grow = work(growing, "Plot 1 to 30 questions like this one", (state, told) => studio.job("growth", state, told), ({ counts }) => {
+  const grow = work(growing, "Plot 1 to 30 questions like this one", (state, onProgress) => studio.job("growth", state, onProgress), ({ counts }) => {
     const over = (way) => counts.map((one) => [one.questions, one[way] / one.least]);
     curve.figure.hidden = false;
     curve.update({
@@ -35,24 +35,24 @@ export function questionnaire(host, studio) {
     return `${last.questions} questions: ${shown(last.planned)} people as planned, ${shown(last.split)} with a split of ε.`;
   });
 
-  let state = null, found = null, running = null, key = "";
+  let state = null, latest = null, running = null, key = "";
 
   const plan = debounced(async () => {
-    const mine = studio.job("questionnaire", state);
-    running = mine;
-    const told = await mine.done;
-    if (running !== mine) return;
+    const thisJob = studio.job("questionnaire", state);
+    running = thisJob;
+    const content = await thisJob.done;
+    if (running !== thisJob) return;
     running = null;
-    card.dataset.state = told ? "done" : "none";
-    if (!told) return;
-    found = told;
-    bars.update({ rows: told.ways, open: told.least });
-    const chosen = told.ways.find((one) => one.optimal), split = told.ways.find((one) => one.name === "a split of ε");
-    const beside = split.needed === "inf" ? "no number of people is enough with a split of ε" : `a split of ε needs ${shown(split.needed / told.respondents, 3)} times as many`;
+    card.dataset.state = content ? "done" : "none";
+    if (!content) return;
+    latest = content;
+    bars.update({ rows: content.ways, open: content.least });
+    const chosen = content.ways.find((one) => one.optimal), split = content.ways.find((one) => one.name === "a split of ε");
+    const comparison = split.needed === "inf" ? "no number of people is enough with a split of ε" : `a split of ε needs ${shown(split.needed / content.respondents, 3)} times as many`;
     const name = chosen.name[0].toUpperCase() + chosen.name.slice(1);
-    said.textContent = `${name}: ${shown(told.respondents)} people${chosen === split ? "" : `; ${beside}`}. No private survey of fewer than ${shown(told.least)} people reaches the half-widths if the answers are independent.`;
-    list.replaceChildren(...told.booklets.slice(0, SHOWN).map((one) => h("li", {}, `${one.share === "1" ? "all people" : `${one.share} of the people`}: ${one.questions.join(", ")}`)),
-      told.booklets.length > SHOWN ? h("li", { class: "note" }, `and ${told.booklets.length - SHOWN} more booklets`) : "");
+    summary.textContent = `${name}: ${shown(content.respondents)} people${chosen === split ? "" : `; ${comparison}`}. No private survey of fewer than ${shown(content.least)} people reaches the half-widths if the answers are independent.`;
+    list.replaceChildren(...content.booklets.slice(0, SHOWN).map((one) => h("li", {}, `${one.share === "1" ? "all people" : `${one.share} of the people`}: ${one.questions.join(", ")}`)),
+      content.booklets.length > SHOWN ? h("li", { class: "note" }, `and ${content.booklets.length - SHOWN} more booklets`) : "");
   }, 250);
 
   return {
@@ -60,9 +60,9 @@ export function questionnaire(host, studio) {
     /** Plan the questions of a state; null stands for a single question. */
     update(next) {
       card.hidden = !next;
-      const { questions, epsilon, eta, level } = next ?? {}, wanted = next ? JSON.stringify({ questions, epsilon, eta, level }) : "";
-      const other = wanted !== key, moved = state?.at !== next?.at;
-      [state, key] = [next, wanted];
+      const { questions, epsilon, eta, level } = next ?? {}, request = next ? JSON.stringify({ questions, epsilon, eta, level }) : "";
+      const other = request !== key, moved = state?.at !== next?.at;
+      [state, key] = [next, request];
       if (other || moved) {
         grow.reset();
         curve.clear();
@@ -73,7 +73,7 @@ export function questionnaire(host, studio) {
       running?.cancel();
       running = null;
       card.dataset.state = "busy"; // the card shows another state until the plan arrives
-      said.textContent = "planning …";
+      summary.textContent = "planning …";
       if (next) plan();
     },
   };

@@ -2,15 +2,15 @@
 
 import { cut, picture, widthOf } from "./charts.js";
 import { percent, svg } from "./dom.js";
-import { beside, focused, followed, pressed } from "./drag.js";
+import { neighbor, moveFocus, follow, keyValue } from "./drag.js";
 
 /** The distribution with entry `at` moved to `value`, the others scaled so that all sum to 1. */
 export function moved(p, at, value) {
   const next = Math.min(1, Math.max(0, value)), rest = 1 - p[at];
   const others = p.length - 1;
-  const made = p.map((one, x) => (x === at ? next : rest > 0 ? (one / rest) * (1 - next) : (1 - next) / others));
-  const total = made.reduce((sum, one) => sum + one, 0);
-  return made.map((one) => one / total);
+  const scaled = p.map((one, x) => (x === at ? next : rest > 0 ? (one / rest) * (1 - next) : (1 - next) / others));
+  const total = scaled.reduce((sum, one) => sum + one, 0);
+  return scaled.map((one) => one / total);
 }
 
 /** A round number above the longest of these bars. */
@@ -27,7 +27,7 @@ export function pairs({ labels, names, p0, p1 }, width, scale, handle) {
   const left = named + 6, w = width - left - 52;
   const place = svg("svg", { viewBox: `0 0 ${width} ${head + k * row + 4}`, class: "bars" });
   place.geometry = { left, w };
-  const text = (said, y, most = named) => svg("text", { x: most, y, class: "tick end middle" }, cut(said, most), svg("title", {}, said));
+  const text = (label, y, maxWidth = named) => svg("text", { x: maxWidth, y, class: "tick end middle" }, cut(label, maxWidth), svg("title", {}, label));
   let x = 0;
   if (only) place.append(svg("text", { x: 0, y: 14, class: "label" }, cut(`proportion that answers “${labels[0]}”`, width)));
   else names.forEach((name, at) => {
@@ -50,19 +50,19 @@ export function pairs({ labels, names, p0, p1 }, width, scale, handle) {
 
 /** data: {labels, names: [a, b], p0, p1}. `onChange("p0" | "p1", distribution)` is called at every move. */
 export function bars(host, { title, file, onChange }) {
-  let focus = { p0: 0, p1: 0 }, given, drag = null;
+  let focus = { p0: 0, p1: 0 }, current, drag = null;
   const table = (data) => ({
     head: ["answer", ...data.names],
     rows: data.labels.map((label, at) => [label, percent(data.p0[at], 4), percent(data.p1[at], 4)]),
   });
   const describe = (data) => `${data.labels.length} answers; each has a bar for ${data.names[0]} and one for ${data.names[1]}. ` +
     "The up and down arrows move between answers, the left and right arrows change a bar, and Page Up and Page Down change it more.";
-  const made = picture(host, { title, describe, table, file, draw, interactive: true });
+  const figure = picture(host, { title, describe, table, file, draw, interactive: true });
 
-  const change = (which, at, value) => onChange(which, moved(given[which], at, value));
+  const change = (which, at, value) => onChange(which, moved(current[which], at, value));
 
   function draw(data, width) {
-    given = data;
+    current = data;
     const k = data.labels.length, scale = drag?.scale ?? (k === 2 ? 1 : scaleOf([...data.p0, ...data.p1]));
     const place = pairs(data, width, scale, (which, at, value) => ({
       role: "slider", tabindex: focus[which] === at ? 0 : -1, "data-key": `${which}-${at}`, class: "bar",
@@ -85,22 +85,22 @@ export function bars(host, { title, file, onChange }) {
     event.preventDefault();
     drag = { scale };
     focus = { ...focus, [which]: at };
-    made.place.querySelector(`[data-key="${which}-${at}"]`)?.focus({ preventScroll: true });
-    const told = followed(event, made.place, width, (x) => change(which, at, ((x - left) / w) * scale), () => {
+    figure.place.querySelector(`[data-key="${which}-${at}"]`)?.focus({ preventScroll: true });
+    const move = follow(event, figure.place, width, (x) => change(which, at, ((x - left) / w) * scale), () => {
       drag = null;
-      made.update(given);
+      figure.update(current);
     });
-    told(event);
+    move(event);
   }
 
   function press(event, which, at, k) {
-    const to = pressed(event.key, given[which][at]), next = beside(event.key, at, k);
+    const to = keyValue(event.key, current[which][at]), next = neighbor(event.key, at, k);
     if (to === undefined && next === undefined) return;
     event.preventDefault();
     if (to !== undefined) return change(which, at, to);
     focus = { ...focus, [which]: next };
-    focused(made.place, `${which}-${at}`, `${which}-${next}`);
+    moveFocus(figure.place, `${which}-${at}`, `${which}-${next}`);
   }
 
-  return made;
+  return figure;
 }

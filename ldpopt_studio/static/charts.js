@@ -25,13 +25,13 @@ export function picture(host, { title, describe, draw, table, file, interactive 
   const redraw = () => {
     if (data === undefined || width < 40) return;
     const drawn = draw(data, width);
-    const said = describe ? describe(data) : "";
+    const description = describe ? describe(data) : "";
     const id = newId("picture");
     drawn.setAttribute("class", `${drawn.getAttribute("class") ?? ""} drawn`);
     drawn.setAttribute("role", interactive ? "group" : "img");
     drawn.setAttribute("aria-labelledby", `${id}-t`);
-    if (said) drawn.setAttribute("aria-describedby", `${id}-d`);
-    drawn.prepend(svg("title", { id: `${id}-t` }, title), svg("desc", { id: `${id}-d` }, said));
+    if (description) drawn.setAttribute("aria-describedby", `${id}-d`);
+    drawn.prepend(svg("title", { id: `${id}-t` }, title), svg("desc", { id: `${id}-d` }, description));
     const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("data-key") : null;
     place.replaceChildren(drawn);
     if (focused) place.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
@@ -82,7 +82,7 @@ export function textOf({ head, rows }, caption) {
       h("tbody", {}, body)));
 }
 
-const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "fill-opacity", "font-size", "font-weight",
+const SAVED_PROPERTIES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "fill-opacity", "font-size", "font-weight",
   "font-family", "text-anchor", "dominant-baseline", "visibility"];
 
 /** Download a picture as a file, with the colours in which it is shown. */
@@ -92,7 +92,7 @@ export function saveSvg(drawn, name) {
   const theirs = [copy, ...copy.querySelectorAll("*")];
   [drawn, ...drawn.querySelectorAll("*")].forEach((one, at) => {
     const style = getComputedStyle(one);
-    for (const property of KEPT) {
+    for (const property of SAVED_PROPERTIES) {
       const value = style.getPropertyValue(property);
       if (value) theirs[at].setAttribute(property, value);
     }
@@ -122,8 +122,8 @@ export const widthOf = (text, size = 12) => String(text).length * size * 0.56;
 
 /** A text cut so that it is drawn no wider than `width`. */
 export function cut(text, width, size = 12) {
-  const most = Math.max(1, Math.floor(width / (size * 0.56)));
-  return text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text;
+  const maxLength = Math.max(1, Math.floor(width / (size * 0.56)));
+  return text.length > maxLength ? `${text.slice(0, Math.max(1, maxLength - 1))}…` : text;
 }
 
 /** The words of a text in lines, each drawn no wider than `width`; a longer word is cut. */
@@ -142,9 +142,9 @@ export function ticks(low, high, count = 5) {
   if (!(high > low)) return [low];
   const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw * 0.999);
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high * (1 + 1e-9) + 1e-300; at++) found.push(at * step);
-  return found.map((one) => Number(one.toPrecision(12)));
+  const values = [];
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high * (1 + 1e-9) + 1e-300; at++) values.push(at * step);
+  return values.map((one) => Number(one.toPrecision(12)));
 }
 
 /**
@@ -223,16 +223,16 @@ function drawLines({ series, x, y, cursor, bands = [] }, width, height, onMove) 
   }
   if (onMove) {
     const area = svg("rect", { x: left, y: head, width: w, height: height - head - foot, class: "catch" });
-    const told = (event) => {
+    const move = (event) => {
       const box = place.getBoundingClientRect();
       const share = Math.min(1, Math.max(0, ((event.clientX - box.left) * (width / box.width) - left) / w));
       onMove(x.log ? Math.exp(to(low) + share * (to(high) - to(low))) : low + share * (high - low));
     };
     area.addEventListener("pointerdown", (event) => {
       event.preventDefault();
-      told(event);
-      const end = () => removeEventListener("pointermove", told);
-      addEventListener("pointermove", told);
+      move(event);
+      const end = () => removeEventListener("pointermove", move);
+      addEventListener("pointermove", move);
       addEventListener("pointerup", end, { once: true });
       addEventListener("pointercancel", end, { once: true });
     });
@@ -242,12 +242,12 @@ function drawLines({ series, x, y, cursor, bands = [] }, width, height, onMove) 
 }
 
 function logTicks(low, high) {
-  const found = [];
+  const values = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
     for (const one of high / low > 200 ? [1] : [1, 2, 5]) {
       const value = one * 10 ** power;
-      if (value >= low * 0.999 && value <= high * 1.001) found.push(Number(value.toPrecision(6)));
+      if (value >= low * 0.999 && value <= high * 1.001) values.push(Number(value.toPrecision(6)));
     }
   }
-  return found;
+  return values;
 }

@@ -66,6 +66,6 @@ export function debounced(call, wait) {
   };
 }
 
-let made = 0;
+let idCount = 0;
 /** An id that no other element has. */
-export const newId = (stem) => `${stem}-${++made}`;
+export const newId = (stem) => `${stem}-${++idCount}`;

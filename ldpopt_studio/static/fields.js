@@ -54,7 +54,7 @@ export function slider({ name, label, value, to, from, say, steps = 400, onInput
 
 /** A file to choose: a button that says so, beside the name of the chosen file, instead of the browser's control. */
 export function fileField({ name, label, accept, hint, onChange }) {
-  const control = h("input", { type: "file", accept, class: "seen" }), chosen = h("span", { class: "note" });
+  const control = h("input", { type: "file", accept, class: "visually-hidden" }), chosen = h("span", { class: "note" });
   const block = fieldOf(name, label, control, hint);
   block.classList.add("file");
   block.firstChild.append(chosen);

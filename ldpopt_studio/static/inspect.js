@@ -7,9 +7,9 @@ import { heatmap } from "./heatmap.js";
 import { figure as figureOf } from "./verdict.js";
 
 const EMPTY = { text: "", name: null, mend: false, epsilon: null, eta: null, p0: null, p1: null, divergence: null };
-const LARGEST = 4_000_000; // the most letters that the studio accepts
-const AT_ONCE = 4000; // a file of up to this many letters is inspected in a fraction of a second
-const MOST_DRAWN = 150;
+const MAX_CHARACTERS = 4_000_000; // the studio accepts no longer text
+const MAX_CHARACTERS_AT_ONCE = 4000; // a file of up to this many characters is inspected in a fraction of a second
+const MAX_DRAWN = 150;
 
 const EXAMPLES = {
   warner: ["Warner’s randomized response, odds 3 to 1", "answer,yes,no\nyes,0.75,0.25\nno,0.25,0.75\n"],
@@ -28,20 +28,20 @@ export const view = {
   initial: (start) => ({ ...EMPTY, text: EXAMPLES.warner[1], ...start }),
   mount(root, state, studio) {
     const controls = h("div", { class: "controls" }), results = h("div", { class: "results" });
-    root.append(h("h1", { class: "seen" }, "Any channel"), controls, results);
-    const given = source(controls, studio), compared = comparison(controls, studio), mend = mending(controls, studio);
+    root.append(h("h1", { class: "visually-hidden" }, "Any channel"), controls, results);
+    const sourceCard = source(controls, studio), compared = comparison(controls, studio), mend = mending(controls, studio);
     const shownOf = outcome(results);
     let turn = 0, work = null, last = "";
 
     function update(now) {
-      for (const part of [given, compared, mend]) part.update(now);
-      const asked = JSON.stringify(now);
-      if (asked !== last) run(now, asked);
+      for (const part of [sourceCard, compared, mend]) part.update(now);
+      const request = JSON.stringify(now);
+      if (request !== last) run(now, request);
     }
 
-    async function run(now, asked) {
-      last = asked;
-      const mine = ++turn;
+    async function run(now, request) {
+      last = request;
+      const thisTurn = ++turn;
       work?.cancel();
       work = null;
       studio.clear();
@@ -50,8 +50,8 @@ export const view = {
         return shownOf.empty();
       }
       root.dataset.state = "busy";
-      const begun = now.text.length < AT_ONCE ? { done: studio.ask("inspect", now), cancel() {} }
-        : studio.job("inspect", now, (share) => mine === turn && shownOf.progress(share));
+      const begun = now.text.length < MAX_CHARACTERS_AT_ONCE ? { done: studio.ask("inspect", now), cancel() {} }
+        : studio.job("inspect", now, (share) => thisTurn === turn && shownOf.progress(share));
       work = begun;
       shownOf.busy(() => {
         begun.cancel();
@@ -60,13 +60,13 @@ export const view = {
         root.dataset.state = "cancelled";
         shownOf.stopped("cancelled");
       });
-      const found = await begun.done;
-      if (mine !== turn) return;
+      const content = await begun.done;
+      if (thisTurn !== turn) return;
       work = null;
-      root.dataset.state = found ? "done" : "failed";
-      if (found) {
-        shownOf.paint(found);
-        studio.announce(`${found.badge.text}.`);
+      root.dataset.state = content ? "done" : "failed";
+      if (content) {
+        shownOf.paint(content);
+        studio.announce(`${content.badge.text}.`);
       } else shownOf.stopped("the text is not a channel");
     }
 
@@ -84,7 +84,7 @@ function source(host, studio) {
   // Pasted text is used at once, typed text when the field is left.
   paste.control.addEventListener("paste", () => setTimeout(() => paste.control.dispatchEvent(new Event("change"))));
   const example = select({ name: "example", label: "Or choose an example", value: "", options: [["", "choose …"], ...Object.entries(EXAMPLES).map(([key, [title]]) => [key, title]),
-    ["tell", "The design in “Distinguish two populations”"], ["forged", "The same design with forged claims"]], onChange: taken });
+    ["tell", "The design in “Distinguish two populations”"], ["forged", "The same design with forged claims"]], onChange: useExample });
   const drop = h("section", { class: "card drop", "aria-label": "A channel" }, h("h2", {}, "A channel"),
     file, paste, example,
     h("p", { class: "note", id: "inspected" }));
@@ -92,7 +92,7 @@ function source(host, studio) {
 
   async function read(chosen) {
     if (!chosen) return;
-    if (chosen.size > LARGEST) return showError(host, "text", `text: expected a file of at most ${LARGEST} bytes, got ${chosen.size}`);
+    if (chosen.size > MAX_CHARACTERS) return showError(host, "text", `text: expected a file of at most ${MAX_CHARACTERS} bytes, got ${chosen.size}`);
     let text;
     try {
       text = new TextDecoder("utf-8", { fatal: true }).decode(await chosen.arrayBuffer());
@@ -102,15 +102,15 @@ function source(host, studio) {
     studio.choose({ text, name: chosen.name, mend: false });
   }
 
-  async function taken(which) {
+  async function useExample(key) {
     example.set("");
-    if (EXAMPLES[which]) return studio.choose({ text: EXAMPLES[which][1], name: null, mend: false });
-    if (which !== "tell" && which !== "forged") return undefined;
-    const made = await studio.ask("takeaway", { view: "tell", state: studio.state("tell") });
-    if (made?.slow) return showError(host, "example", "This design takes long. Download its file in the first view, and drop it here.");
-    const design = made?.files.find((one) => one.name === "design.json");
+    if (EXAMPLES[key]) return studio.choose({ text: EXAMPLES[key][1], name: null, mend: false });
+    if (key !== "tell" && key !== "forged") return undefined;
+    const takeaway = await studio.ask("takeaway", { view: "tell", state: studio.state("tell") });
+    if (takeaway?.slow) return showError(host, "example", "This design takes long. Download its file in the first view, and drop it here.");
+    const design = takeaway?.files.find((one) => one.name === "design.json");
     if (!design) return showError(host, "example", "The first view has no design. See the message there.");
-    if (which === "tell") return studio.choose({ text: design.content, name: "design.json", mend: false });
+    if (key === "tell") return studio.choose({ text: design.content, name: "design.json", mend: false });
     const parts = JSON.parse(design.content);
     for (const claim of ["value", "lower_bound", "upper_bound"]) parts[claim] *= 1.02;
     return studio.choose({ text: JSON.stringify(parts), name: "forged.json", mend: false });
@@ -142,10 +142,10 @@ function source(host, studio) {
 /** The card of the comparison's populations and divergence. */
 function comparison(host, studio) {
   const list = (name, label) => textField({ name, label, placeholder: "0.5, 0.3, 0.2", onChange: (value) => {
-    const found = value.trim() ? value.trim().split(/[\s,;]+/).map(Number) : null;
-    const wrong = found?.findIndex((one) => !Number.isFinite(one)) ?? -1;
-    if (wrong >= 0) return showError(host, name, `${name}: expected numbers separated by commas, got another text at entry ${wrong}`);
-    return studio.change({ [name]: found });
+    const numbers = value.trim() ? value.trim().split(/[\s,;]+/).map(Number) : null;
+    const firstInvalid = numbers?.findIndex((one) => !Number.isFinite(one)) ?? -1;
+    if (firstInvalid >= 0) return showError(host, name, `${name}: expected numbers separated by commas, got another text at entry ${firstInvalid}`);
+    return studio.change({ [name]: numbers });
   } });
   const p0 = list("p0", "P0"), p1 = list("p1", "P1");
   const divergence = select({ name: "divergence", label: "Divergence", value: "", options: DIVERGENCES, onChange: (value) => studio.change({ divergence: value || null }) });
@@ -162,13 +162,13 @@ function comparison(host, studio) {
 
 /** The card of the repair. */
 function mending(host, studio) {
-  const wanted = { epsilon: null, eta: null };
+  const caps = { epsilon: null, eta: null };
   const field = (name, label) => numberField({ name, label, min: 0, onChange: (value) => {
-    wanted[name] = value;
+    caps[name] = value;
     if (studio.state().mend) studio.change({ [name]: value });
   } });
   const epsilon = field("epsilon", "ε at most, nats"), eta = field("eta", "η at most");
-  const go = button("Repair", () => studio.choose({ ...wanted, mend: true }), { class: "main" });
+  const go = button("Repair", () => studio.choose({ ...caps, mend: true }), { class: "main" });
   const back = button("Show the original", () => studio.choose({ mend: false }));
   host.append(h("section", { class: "card", "aria-label": "Repair" }, h("h2", {}, "Repair"),
     h("p", { class: "note" }, "Divides rows by their sums, then changes the channel until it satisfies these limits, if there are any."),
@@ -177,7 +177,7 @@ function mending(host, studio) {
     update(now) {
       epsilon.set(now.epsilon);
       eta.set(now.eta);
-      [wanted.epsilon, wanted.eta] = [now.epsilon, now.eta];
+      [caps.epsilon, caps.eta] = [now.epsilon, now.eta];
       back.hidden = !now.mend;
       go.disabled = !now.text.trim();
     },
@@ -195,10 +195,10 @@ function outcome(host) {
   const verdict = h("section", { class: "card verdict", "aria-label": "Assessment" }, h("h2", {}, "Assessment"), badge, invite, progress, reasons, mended, headline);
   const rest = h("div", { class: "results", hidden: true });
   host.append(verdict, rest);
-  const own = heatmap(rest, { title: "The channel: probability of each report", file: "channel", describe: said });
-  const best = heatmap(rest, { title: "The best channel within the same ε and η", file: "best", describe: said });
+  const own = heatmap(rest, { title: "The channel: probability of each report", file: "channel", describe: describeChannel });
+  const best = heatmap(rest, { title: "The best channel within the same ε and η", file: "best", describe: describeChannel });
   const curve = lines(rest, { title: "Errors of an attacker’s best test", file: "trade-off", describe: () => "The smallest fraction of one answer that a test misses, for each fraction of another that it wrongly suspects." });
-  const table = h("section", { class: "card", "aria-label": "Every guarantee" }, h("h2", {}, "Every guarantee"));
+  const table = h("section", { class: "card", "aria-label": "All guarantees" }, h("h2", {}, "All guarantees"));
   rest.append(table);
   let timer = null;
   const still = () => {
@@ -236,36 +236,36 @@ function outcome(host) {
     progress(share) {
       bar.value = share;
     },
-    paint(found) {
+    paint(content) {
       still();
-      badge.className = `badge ${COLOURS[found.badge.colour]}`;
-      badge.textContent = found.badge.text;
-      reasons.replaceChildren(...[...found.badge.reasons, ...(found.proof ?? [])].map((one) => h("li", {}, one)));
-      mended.replaceChildren(...(found.mended ? [...found.mended.steps, found.mended.steps.length ? movedBy(found.mended.moved) : "No repair was necessary."] : []).map((one) => h("li", {}, one)));
-      rest.hidden = !found.matrix;
+      badge.className = `badge ${COLOURS[content.badge.colour]}`;
+      badge.textContent = content.badge.text;
+      reasons.replaceChildren(...[...content.badge.reasons, ...(content.proof ?? [])].map((one) => h("li", {}, one)));
+      mended.replaceChildren(...(content.mended ? [...content.mended.steps, content.mended.steps.length ? movedBy(content.mended.moved) : "No repair was necessary."] : []).map((one) => h("li", {}, one)));
+      rest.hidden = !content.matrix;
       headline.replaceChildren();
-      if (!found.matrix) return;
-      const compared = found.comparison;
+      if (!content.matrix) return;
+      const compared = content.comparison;
       headline.replaceChildren(
-        figure("ε", atMost(found.epsilon, 6), found.promise[0]), figure("η", atMost(found.eta, 6), found.promise[1]),
+        figure("ε", atMost(content.epsilon, 6), content.promise[0]), figure("η", atMost(content.eta, 6), content.promise[1]),
         ...(compared ? [
           figure("preserved", compared.value, `${compared.divergence}; ${compared.whose}`),
           figure("best channel", compared.optimum, compared.verified ? "within the same ε and η, proof checked" : compared.outcome === "refuted" ? "the proof of the best failed" : "the proof of the best was not checked"),
           figure("fraction of the best", compared.share === null ? "–" : percent(compared.share, 4), compared.certified ? "no channel within these limits exceeds 100 %" : ""),
-        ] : [figure("comparison", "–", found.no_comparison)]));
-      const small = found.inputs.length <= MOST_DRAWN && found.outputs.length <= MOST_DRAWN;
+        ] : [figure("comparison", "–", content.no_comparison)]));
+      const small = content.inputs.length <= MAX_DRAWN && content.outputs.length <= MAX_DRAWN;
       own.figure.hidden = !small;
       best.figure.hidden = !small || !compared;
-      if (small) own.update(drawn(found.matrix, found.inputs, found.outputs, compared));
-      if (small && compared) best.update(drawn(compared.matrix, found.inputs, compared.outputs, null));
-      curve.figure.hidden = !found.trade_off;
-      if (found.trade_off) {
-        curve.update({ series: [{ name: "missed at least, with this channel", points: found.trade_off }, { name: "without information", points: [[0, 1], [1, 0]], dash: 1, thin: true }],
+      if (small) own.update(drawn(content.matrix, content.inputs, content.outputs, compared));
+      if (small && compared) best.update(drawn(compared.matrix, content.inputs, compared.outputs, null));
+      curve.figure.hidden = !content.trade_off;
+      if (content.trade_off) {
+        curve.update({ series: [{ name: "missed at least, with this channel", points: content.trade_off }, { name: "without information", points: [[0, 1], [1, 0]], dash: 1, thin: true }],
           x: { label: "fraction of others wrongly suspected", low: 0, high: 1 }, y: { label: "fraction missed", high: 1 } });
       }
-      table.replaceChildren(h("h2", {}, "Every guarantee"), found.unmeasured ? h("p", { class: "note" }, found.unmeasured) : "",
-        h("div", { class: "scroll whole", tabindex: 0, role: "region", "aria-label": "Every guarantee: table" }, stacked("Rounded so that they remain valid. Values with a unit are in nats.",
-          ["privacy definition", "guarantee", "attained at", "source"], found.guarantees.map((row) => [row.title, `${row.sign} ${row.value}`, row.witness, row.reference]))));
+      table.replaceChildren(h("h2", {}, "All guarantees"), content.unmeasured ? h("p", { class: "note" }, content.unmeasured) : "",
+        h("div", { class: "scroll whole", tabindex: 0, role: "region", "aria-label": "All guarantees: table" }, stacked("Rounded so that they remain valid. Values with a unit are in nats.",
+          ["privacy definition", "guarantee", "attained at", "source"], content.guarantees.map((row) => [row.title, `${row.sign} ${row.value}`, row.witness, row.reference]))));
     },
   };
 }
@@ -279,7 +279,7 @@ const stacked = (caption, heads, rows) => h("table", { class: "stacked", role: "
 
 const movedBy = (share) => (share === 0 ? "No row was changed further." : `Rows changed by at most ${atMost(share)} in total variation.`);
 
-const said = (data) => `${data.rows.length} answers and ${data.columns.length} reports.`;
+const describeChannel = (data) => `${data.rows.length} answers and ${data.columns.length} reports.`;
 
 const figure = (name, value, note) => figureOf(name, shown(value, 6), note);
 

@@ -18,16 +18,16 @@ export function limits(host, studio) {
   const change = (patch) => studio.change(patch);
   const state = () => studio.state();
   const parts = [];
-  const part = (made, read) => {
-    parts.push([made, read]);
-    return made;
+  const part = (block, read) => {
+    parts.push([block, read]);
+    return block;
   };
   const sliders = [
     part(slider({ name: "epsilon", label: "Privacy limit ε", value: 1, to: (at) => round(LOW * (HIGH / LOW) ** at),
       from: (value) => Math.log(value / LOW) / Math.log(HIGH / LOW), say: (value) => `ε = ${shown(value)}: a report changes odds by at most ×${atMost(Math.exp(value), 3)}`, onInput: (value) => change({ epsilon: value }) }),
     (one) => one.epsilon),
     part(checkbox({ name: "capped", label: "Also limit the advantage of a guess (η)", onChange: (value) => change({ eta: value ? round(reach(state().epsilon) / 2) : null }) }), (one) => one.eta !== null),
-    part(slider({ name: "eta", label: "Limit η on the advantage", value: 0.5, to: (at) => round(at), from: (value) => value ?? reach(state()?.epsilon ?? 1),
+    part(slider({ name: "eta", label: "Limit on the advantage η", value: 0.5, to: (at) => round(at), from: (value) => value ?? reach(state()?.epsilon ?? 1),
       say: (value) => (value === null ? "no limit besides ε" : `η = ${shown(value)}: at most ${atMost(50 + 50 * value, 3)} % of guesses are correct`),
       onInput: (value) => change({ eta: value }) }), (one) => one.eta),
   ];
@@ -64,11 +64,11 @@ export function limits(host, studio) {
     h("details", { class: "more" }, h("summary", {}, "Exact numbers, divergence and test"), numbers, f, test), more));
   return {
     update(now) {
-      for (const [made, read] of parts) made.set(read(now));
+      for (const [block, read] of parts) block.set(read(now));
       f[1].hidden = !(family(now) in PARAMETER);
       sliders[2].classList.toggle("off", now.eta === null);
-      const most = reach(now.epsilon);
-      reached.textContent = now.eta === null || now.eta >= most ? `ε alone limits η to ${atMost(most)}; only a smaller limit has an effect.` : `The limit has an effect: ε alone would allow η = ${atMost(most)}.`;
+      const maxEta = reach(now.epsilon);
+      reached.textContent = now.eta === null || now.eta >= maxEta ? `ε alone limits η to ${atMost(maxEta)}; only a smaller limit has an effect.` : `The limit has an effect: ε alone would allow η = ${atMost(maxEta)}.`;
     },
   };
 }

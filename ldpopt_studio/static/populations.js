@@ -10,13 +10,13 @@ const NUMBERS = ["p0", "p1", "labels", "names", "counts", "once"];
 export function populations(host, studio) {
   const examples = h("select", {}, h("option", { value: "" }, "choose …"));
   let known = [];
-  studio.ask("examples", {}).then((found) => {
-    known = found?.examples ?? [];
+  studio.ask("examples", {}).then((loaded) => {
+    known = loaded?.examples ?? [];
     examples.append(...known.map((one, at) => h("option", { value: at }, one.title)));
   });
   examples.addEventListener("change", () => {
-    const found = known[Number(examples.value)];
-    if (examples.value !== "" && found) take(found);
+    const loaded = known[Number(examples.value)];
+    if (examples.value !== "" && loaded) take(loaded);
     examples.value = "";
   });
 
@@ -31,19 +31,19 @@ export function populations(host, studio) {
   } });
 
   async function read(more) {
-    const found = await studio.ask("load", { ...content, ...more });
-    if (!found) return;
-    if (found.problem) return askColumns(found, more);
+    const loaded = await studio.ask("load", { ...content, ...more });
+    if (!loaded) return;
+    if (loaded.problem) return askColumns(loaded, more);
     columns.hidden = true;
     columns.replaceChildren();
     showError(host, "content", "");
-    take(found);
+    take(loaded);
   }
 
   /** Asks which columns to use, for a file with one row per respondent or with several columns. */
-  function askColumns(found, more) {
+  function askColumns(loaded, more) {
     const chosen = { answer: "", group: "", bins: "", ...more };
-    const options = [["", "choose …"], ...found.columns.map((one) => [one, one])];
+    const options = [["", "choose …"], ...loaded.columns.map((one) => [one, one])];
     const field = (name, label, hint) => select({ name, label, hint, value: chosen[name], options, onChange: (value) => {
       chosen[name] = value;
     } });
@@ -55,7 +55,7 @@ export function populations(host, studio) {
       } }),
       button("Read the file", () => read(chosen), { class: "main" }),
     );
-    if (more.answer || more.group) showError(host, "content", found.problem);
+    if (more.answer || more.group) showError(host, "content", loaded.problem);
     columns.hidden = false;
     columns.querySelector("select").focus();
   }
@@ -68,18 +68,18 @@ export function populations(host, studio) {
       counts = value;
     } }),
     button("Use these lines", async () => {
-      const found = await studio.ask("load", { pasted: pasted.control.value, counts });
-      if (found) {
+      const loaded = await studio.ask("load", { pasted: pasted.control.value, counts });
+      if (loaded) {
         showError(host, "pasted", "");
-        take(found);
+        take(loaded);
       }
     }, { class: "main" }));
 
-  const take = (found) => studio.choose(Object.fromEntries(NUMBERS.map((name) => [name, found[name] ?? null])));
+  const take = (loaded) => studio.choose(Object.fromEntries(NUMBERS.map((name) => [name, loaded[name] ?? null])));
   const once = h("p", { class: "note", hidden: true });
   const card = h("section", { class: "card populations", "aria-label": "Two populations" });
   host.append(card);
-  const chart = bars(card, { title: "Answers in each population: drag a bar", file: "populations", onChange: (which, p) => studio.change({ [which]: p }) });
+  const chart = bars(card, { title: "Answers: drag a bar", file: "populations", onChange: (which, p) => studio.change({ [which]: p }) });
   card.append(h("div", { "data-field": "p0" }), h("div", { "data-field": "p1" }), h("div", { "data-field": "labels" }), once,
     h("details", { class: "more" }, h("summary", {}, "Other data: an example, a file, your own"), fieldOf("example", "Example", examples), file, columns, paste));
   let last = [];

@@ -3,14 +3,14 @@
 import { moved } from "./bars.js";
 import { cut, picture, widthOf } from "./charts.js";
 import { atMost, percent, svg } from "./dom.js";
-import { beside, focused, followed, pressed } from "./drag.js";
+import { neighbor, moveFocus, follow, keyValue } from "./drag.js";
 
 const ROW = 26;
 
 /** data: {labels, pilot} with proportions that sum to 1. `onChange(pilot)` is called at every move. */
 export function shares(host, { title, file, onChange }) {
-  let focus = 0, given, drag = null;
-  const made = picture(host, {
+  let focus = 0, current, drag = null;
+  const figure = picture(host, {
     title, file, draw, interactive: true,
     table: (data) => ({ head: ["answer", "proportion"], rows: data.labels.map((label, at) => [label, percent(data.pilot[at], 4)]) }),
     describe: (data) => `${data.labels.length} answers with their expected proportions. The up and down arrows move between answers, ` +
@@ -18,7 +18,7 @@ export function shares(host, { title, file, onChange }) {
   });
 
   function draw(data, width) {
-    given = data;
+    current = data;
     const k = data.labels.length;
     const left = Math.min(width * 0.4, 10 + Math.max(...data.labels.map((one) => widthOf(one, 12)))) + 6, w = width - left - 52;
     const scale = drag?.scale ?? Math.min(1, 1.15 * Math.max(...data.pilot));
@@ -49,36 +49,36 @@ export function shares(host, { title, file, onChange }) {
     event.preventDefault();
     drag = { scale };
     focus = at;
-    made.place.querySelector(`[data-key="share-${at}"]`)?.focus({ preventScroll: true });
-    const told = followed(event, made.place, width, (x) => onChange(moved(given.pilot, at, ((x - left) / w) * scale)), () => {
+    figure.place.querySelector(`[data-key="share-${at}"]`)?.focus({ preventScroll: true });
+    const move = follow(event, figure.place, width, (x) => onChange(moved(current.pilot, at, ((x - left) / w) * scale)), () => {
       drag = null;
-      made.update(given);
+      figure.update(current);
     });
-    told(event);
+    move(event);
   }
 
   function press(event, at, k) {
-    const to = pressed(event.key, given.pilot[at]), next = beside(event.key, at, k);
+    const to = keyValue(event.key, current.pilot[at]), next = neighbor(event.key, at, k);
     if (to === undefined && next === undefined) return;
     event.preventDefault();
-    if (to !== undefined) onChange(moved(given.pilot, at, to));
-    else focused(made.place, `share-${at}`, `share-${next}`);
+    if (to !== undefined) onChange(moved(current.pilot, at, to));
+    else moveFocus(figure.place, `share-${at}`, `share-${next}`);
   }
 
-  return made;
+  return figure;
 }
 
 /** A bar in parts with draggable cuts. data: {names, split, epsilon}; `onChange(split)` is called at every move. */
 export function parts(host, { title, file, onChange }) {
-  let given;
-  const made = picture(host, {
+  let current;
+  const figure = picture(host, {
     title, file, draw, interactive: true,
     table: (data) => ({ head: ["question", "fraction of ε", "ε in nats"], rows: data.names.map((name, at) => [name, percent(data.split[at]), data.split[at] * data.epsilon]) }),
     describe: (data) => `${data.names.length} questions share the budget. The left and right arrows move the handle between two questions.`,
   });
 
   function draw(data, width) {
-    given = data;
+    current = data;
     const w = width - 8, tall = 34;
     const place = svg("svg", { viewBox: `0 0 ${width} ${tall + 8 + data.names.length * 18}`, class: "parts" });
     const cuts = [0];
@@ -101,12 +101,12 @@ export function parts(host, { title, file, onChange }) {
         const step = { ArrowRight: 0.01, ArrowUp: 0.01, ArrowLeft: -0.01, ArrowDown: -0.01, PageUp: 0.05, PageDown: -0.05 }[event.key];
         if (!step) return;
         event.preventDefault();
-        onChange(shifted(before, given.split[before] + step));
+        onChange(shifted(before, current.split[before] + step));
       });
       handle.addEventListener("pointerdown", (event) => {
         event.preventDefault();
-        made.place.querySelector(`[data-key="cut-${before}"]`)?.focus({ preventScroll: true });
-        followed(event, made.place, width, (x) => onChange(shifted(before, (x - 4) / w - given.split.slice(0, before).reduce((sum, one) => sum + one, 0))));
+        figure.place.querySelector(`[data-key="cut-${before}"]`)?.focus({ preventScroll: true });
+        follow(event, figure.place, width, (x) => onChange(shifted(before, (x - 4) / w - current.split.slice(0, before).reduce((sum, one) => sum + one, 0))));
       });
       place.append(handle);
     });
@@ -115,12 +115,12 @@ export function parts(host, { title, file, onChange }) {
 
   /** The split with the part before the cut set to `value`; the part after the cut changes by the difference. */
   function shifted(before, value) {
-    const both = given.split[before] + given.split[before + 1], least = Math.min(0.02, both / 2);
-    const next = [...given.split];
-    next[before] = Math.min(both - least, Math.max(least, value));
+    const both = current.split[before] + current.split[before + 1], minPart = Math.min(0.02, both / 2);
+    const next = [...current.split];
+    next[before] = Math.min(both - minPart, Math.max(minPart, value));
     next[before + 1] = both - next[before];
     return next;
   }
 
-  return made;
+  return figure;
 }

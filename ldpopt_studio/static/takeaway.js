@@ -11,53 +11,53 @@ export function panel(root, studio) {
   const report = h("div", { class: "files" });
   const body = h("div", { class: "taken", hidden: true }, code.part, command.part,
     h("section", {}, h("h3", {}, "Files"), note, files, h("h3", {}, "Report, figures, link"), report));
-  const details = h("details", { class: "card", id: "takeaway-panel" }, h("summary", {}, h("strong", {}, "Take away"), " code, command, files, a report, figures, a link"), trouble, body);
+  const details = h("details", { class: "card", id: "takeaway-panel" }, h("summary", {}, h("strong", {}, "Take away:"), " code, command, files, a report, figures, a link"), trouble, body);
   root.replaceChildren(details);
   const progress = h("div", { class: "progress", hidden: true });
   details.insertBefore(progress, trouble);
   let turn = 0, running = null, work = null;
 
-  const asked = () => ({ view: studio.view(), state: studio.state() });
+  const request = () => ({ view: studio.view(), state: studio.state() });
 
   async function refresh() {
-    const mine = ++turn;
+    const thisTurn = ++turn;
     trouble.hidden = true;
     details.dataset.state = "busy";
     work?.cancel();
     work = null;
     progress.hidden = true;
-    let found = await quietly(() => studio.quiet("takeaway", asked()));
-    if (mine === turn && found?.slow) found = await longer();
-    if (mine !== turn || found === undefined) return;
-    if (found instanceof Error) {
+    let content = await quietly(() => studio.quiet("takeaway", request()));
+    if (thisTurn === turn && content?.slow) content = await longer();
+    if (thisTurn !== turn || content === undefined) return;
+    if (content instanceof Error) {
       body.hidden = true;
       trouble.hidden = false;
-      trouble.textContent = `This state has no results to take away: ${found.message}`;
+      trouble.textContent = `This state has no results to take away: ${content.message}`;
       details.dataset.state = "failed";
       return;
     }
     body.hidden = false;
-    code.show(found.code);
-    command.show(found.command);
-    note.textContent = found.about;
-    files.replaceChildren(...found.files.map((one) => button(one.name, () => download(one.content, one.name, one.type), { "aria-label": `Download ${one.name}` })));
+    code.show(content.code);
+    command.show(content.command);
+    note.textContent = content.about;
+    files.replaceChildren(...content.files.map((one) => button(one.name, () => download(one.content, one.name, one.type), { "aria-label": `Download ${one.name}` })));
     details.dataset.state = "done";
   }
 
   /** Longer work, in a process of its own. */
   async function longer() {
-    const mine = studio.job("takeaway", asked());
-    work = mine;
+    const thisJob = studio.job("takeaway", request());
+    work = thisJob;
     progress.replaceChildren(h("progress", { "aria-label": "preparing the files" }), button("Cancel", () => {
       turn++;
-      mine.cancel();
+      thisJob.cancel();
       progress.hidden = true;
       details.open = false;
     }));
     progress.hidden = false;
-    const found = await mine.done;
-    if (work === mine) progress.hidden = true;
-    return found ?? new Error("see the message above.");
+    const content = await thisJob.done;
+    if (work === thisJob) progress.hidden = true;
+    return content ?? new Error("see the message above.");
   }
 
   function offers() {
@@ -74,19 +74,19 @@ export function panel(root, studio) {
   }
 
   async function write() {
-    const mine = studio.job("report", asked());
-    running = mine;
+    const thisJob = studio.job("report", request());
+    running = thisJob;
     const bar = h("progress", { "aria-label": "writing the report" });
     report.replaceChildren(bar, button("Cancel", () => {
-      mine.cancel();
+      thisJob.cancel();
       offers();
     }));
-    const made = await mine.done;
-    if (running !== mine) return;
+    const reportFile = await thisJob.done;
+    if (running !== thisJob) return;
     offers();
-    if (made) {
-      download(made.content, made.name, made.type);
-      studio.say(`The report ${made.name} was saved.`);
+    if (reportFile) {
+      download(reportFile.content, reportFile.name, reportFile.type);
+      studio.say(`The report ${reportFile.name} was saved.`);
     }
   }
 

@@ -22,53 +22,53 @@ export const view = {
   initial: (start) => ({ ...FIRST, ...start }),
   mount(root, state, studio) {
     const controls = h("div", { class: "controls" }), results = h("div", { class: "results" });
-    const said = verdict(root, { label: "The answer", working: "designing" }), steps = guide(studio);
-    root.append(h("h1", { class: "seen" }, "Distinguish two populations"), steps.strip, said.lead, controls, results);
+    const summary = verdict(root, { label: "The answer", working: "designing" }), steps = guide(studio);
+    root.append(h("h1", { class: "visually-hidden" }, "Distinguish two populations"), steps.strip, summary.lead, controls, results);
     const parts = [populations(controls, studio), limits(controls, studio), steps];
     const answer = h("section", { class: "card answer", "aria-label": "Reports from each population" });
-    results.append(answer, said.card);
-    const test = said.lead.appendChild(h("span", { class: "note" }));
+    results.append(answer, summary.card);
+    const test = summary.lead.appendChild(h("span", { class: "note" }));
     const reports = reported(answer);
     const pictures = tellPictures(results), curves = tellCurves(results, studio);
     let turn = 0;
 
     async function update(now) {
-      const mine = ++turn;
+      const thisTurn = ++turn;
       for (const part of parts) part.update(now);
-      said.busy();
-      const found = await (quick(now) ? studio.ask("tell", now) : said.waited(() => studio.job("design", now)));
-      if (mine !== turn) return;
-      if (!found) {
-        said.none("no design for these limits");
+      summary.busy();
+      const content = await (quick(now) ? studio.ask("tell", now) : summary.waited(() => studio.job("design", now)));
+      if (thisTurn !== turn) return;
+      if (!content) {
+        summary.none("no design for these limits");
         return;
       }
       studio.clear();
-      paint(found, now);
+      paint(content, now);
       root.dataset.state = "done";
-      tell(found);
-      root.dataset.painted = String(mine);
-      curves.later(now, found);
+      tell(content);
+      root.dataset.painted = String(thisTurn);
+      curves.later(now, content);
     }
 
     // For screen readers, when the dragging stops.
-    const tell = debounced((found) => root.isConnected && studio.announce(`${said.badge.textContent}: preserves ${shown(found.value, 4)} of at most ${atMost(found.bound)}, ${found.divergence}.`), 600);
+    const tell = debounced((content) => root.isConnected && studio.announce(`${summary.badge.textContent}: preserves ${shown(content.value, 4)} of at most ${atMost(content.bound)}, ${content.divergence}.`), 600);
 
-    function paint(found, now) {
-      const { proof } = found;
-      const gap = typeof found.relative_gap === "number" ? percent(found.relative_gap, 2) : "an unknown fraction";
-      const kind = said.judged(proof, gap);
-      said.headline.replaceChildren(...[
-        ["preserved", shown(found.value, 6), found.divergence],
-        ["at most", atMost(found.bound, 6), "no channel within the limits preserves more"],
-        ["gap", typeof found.gap === "number" ? shown(found.gap, 2) : "∞", `relative ${typeof found.relative_gap === "number" ? shown(found.relative_gap, 2) : "∞"}`],
-        ["without privacy", shown(found.unprivate, 6), found.share === null ? "" : `${percent(found.share)} of it is preserved`],
-        ["respondents", people(found.respondents.private), `for power ${shown(found.respondents.power)} at level ${shown(found.respondents.level)}; ${people(found.respondents.open)} without privacy`],
+    function paint(content, now) {
+      const { proof } = content;
+      const gap = typeof content.relative_gap === "number" ? percent(content.relative_gap, 2) : "an unknown fraction";
+      const kind = summary.judged(proof, gap);
+      summary.headline.replaceChildren(...[
+        ["preserved", shown(content.value, 6), content.divergence],
+        ["at most", atMost(content.bound, 6), "no channel within the limits preserves more"],
+        ["gap", typeof content.gap === "number" ? shown(content.gap, 2) : "∞", `relative ${typeof content.relative_gap === "number" ? shown(content.relative_gap, 2) : "∞"}`],
+        ["without privacy", shown(content.unprivate, 6), content.share === null ? "" : `${percent(content.share)} of it is preserved`],
+        ["respondents", people(content.respondents.private), `for power ${shown(content.respondents.power)} at level ${shown(content.respondents.level)}; ${people(content.respondents.open)} without privacy`],
       ].map((one) => figure(...one)));
-      said.sentence.replaceChildren(...sentence(found));
-      test.textContent = `(for a test with ${percent(found.respondents.level)} false alarms that detects this difference ${percent(found.respondents.power)} of the time)`;
-      reports.update({ found });
-      said.say(kind, proof, ...found.guarantees.map((one) => one.words), found.note && `Note: ${found.note}.`);
-      pictures.paint(found, now);
+      summary.sentence.replaceChildren(...sentence(content));
+      test.textContent = `(for a test with ${percent(content.respondents.level)} false alarms that detects this difference ${percent(content.respondents.power)} of the time)`;
+      reports.update({ content });
+      summary.say(kind, proof, ...content.guarantees.map((one) => one.words), content.note && `Note: ${content.note}.`);
+      pictures.paint(content, now);
     }
 
     update(state);

@@ -11,10 +11,10 @@ export function tellCurves(host, studio) {
     title: "The cost of a limit η: the envelope and its corners", file: "envelope", onMove: (eta) => studio.change({ eta: Number(eta.toPrecision(4)) }),
     describe: (data) => `The optimum for each limit on total variation at this ε, linear between ${data.corners} corners. The cursor is at the current limit; press or drag to move it.`,
   });
-  const prove = work(envelope.figure, "Prove 40 points of the curve", (state, told) => studio.job("envelope", state, told), (found) => {
-    proved = found.points;
+  const prove = work(envelope.figure, "Prove 40 points of the curve", (state, onProgress) => studio.job("envelope", state, onProgress), (content) => {
+    proved = content.points;
     redraw();
-    return `${found.certified} of ${found.points.length} points certified.`;
+    return `${content.certified} of ${content.points.length} points certified.`;
   });
   const compare = h("section", { class: "card", "aria-label": "Textbook mechanisms and published bounds" });
   host.append(compare);
@@ -24,30 +24,30 @@ export function tellCurves(host, studio) {
   });
   const pieces = h("ol", { class: "words" });
   phases.figure.append(h("p", { class: "note" }, "As ε increases, the structure of the best channel changes at a few values: blocks split, and erasure ends."));
-  const seek = work(phases.figure, "Find the phases", (state, told) => studio.job("phases", state, told), (found) => {
-    phased = found;
+  const seek = work(phases.figure, "Find the phases", (state, onProgress) => studio.job("phases", state, onProgress), (content) => {
+    phased = content;
     redrawPhases();
     return "";
   });
   phases.figure.append(pieces);
 
-  let state = null, found = null, beside = null, proved = null, phased = null, key = "";
+  let state = null, content = null, comparison = null, proved = null, phased = null, key = "";
 
   const later = debounced(async () => {
-    const mine = state;
-    const got = await studio.ask("compare", mine);
-    if (!got || mine !== state) return;
-    beside = got;
+    const thisState = state;
+    const result = await studio.ask("compare", thisState);
+    if (!result || thisState !== state) return;
+    comparison = result;
     redraw();
   }, 80);
 
   function redraw() {
-    envelope.figure.hidden = compare.hidden = phases.figure.hidden = !beside?.applies;
-    if (!beside?.applies) return;
-    const { corners, mechanisms, bounds, reach } = beside, most = corners.at(-1).value;
+    envelope.figure.hidden = compare.hidden = phases.figure.hidden = !comparison?.applies;
+    if (!comparison?.applies) return;
+    const { corners, mechanisms, bounds, reach } = comparison, optimum = corners.at(-1).value;
     const edge = corners.map((one) => [one.eta, one.value]);
-    if (corners.at(-1).eta < reach) edge.push([reach, most]);
-    const fitting = bounds.filter((one) => one.above && one.points.length && one.points.at(-1)[1] <= 2.2 * most && one.value > 0).slice(0, 2);
+    if (corners.at(-1).eta < reach) edge.push([reach, optimum]);
+    const fitting = bounds.filter((one) => one.above && one.points.length && one.points.at(-1)[1] <= 2.2 * optimum && one.value > 0).slice(0, 2);
     envelope.update({
       corners: corners.length,
       series: [
@@ -57,11 +57,11 @@ export function tellCurves(host, studio) {
         ...fitting.map((one, at) => ({ name: `bound ${one.reference}`, points: one.points, tone: 4 + at, thin: true, dash: 3 })),
         ...(proved ? [{ name: "certified", points: proved.filter((one) => one.certified).map((one) => [one.eta, one.value]), only: true, tone: 2 }] : []),
       ],
-      x: { label: "limit η on total variation", low: 0, high: reach }, y: { label: `${found.divergence} of the reports` },
-      cursor: { x: state.eta ?? reach, y: found.value, label: `η = ${shown(Math.min(state.eta ?? reach, reach))}: ${shown(found.value)}` },
+      x: { label: "limit η on total variation", low: 0, high: reach }, y: { label: `${content.divergence} of the reports` },
+      cursor: { x: state.eta ?? reach, y: content.value, label: `η = ${shown(Math.min(state.eta ?? reach, reach))}: ${shown(content.value)}` },
     });
     compare.replaceChildren(h("h2", {}, "Comparison with the optimum"), tableOf(["mechanism", "preserves", "of the optimum", "respondents"],
-      [["optimal channel", shown(found.value, 5), "100 %", count(found.respondents.private)],
+      [["optimal channel", shown(content.value, 5), "100 %", count(content.respondents.private)],
         ...mechanisms.map((one) => [one.name, shown(one.value, 5), percent(one.share), one.respondents === null ? "–" : count(one.respondents)])], "Textbook mechanisms within these limits"),
       bounds.length ? tableOf(["published bound", "value", "ratio to the optimum"], bounds.map((one) => [one.reference, `${one.above ? "≤" : "≥"} ${shown(one.value, 5)}`, shown(one.off, 4)]), "Bounds on the optimum from the papers") : "");
   }
@@ -72,15 +72,15 @@ export function tellCurves(host, studio) {
     phases.update({
       pieces: phased.pieces, series: [{ name: "optimum", points: phased.points, tone: 0 }],
       bands: few ? phased.pieces.map((one, at) => ({ from: one.low, to: one.high, tone: at % 2, label: one.name })) : [],
-      x: { label: "ε in nats", log: true, low: phased.low, high: phased.high }, y: { label: `${found.divergence} of the reports` },
-      cursor: { x: state.epsilon, y: found.value, label: `ε = ${shown(state.epsilon)}` },
+      x: { label: "ε in nats", log: true, low: phased.low, high: phased.high }, y: { label: `${content.divergence} of the reports` },
+      cursor: { x: state.epsilon, y: content.value, label: `ε = ${shown(state.epsilon)}` },
     });
     pieces.replaceChildren(...phased.pieces.slice(0, 12).map((one) => h("li", {}, `ε from ${shown(one.low, 4)} to ${shown(one.high, 4)}: ${one.name} `,
       h("span", { class: "note" }, patterns(one.patterns)))), phased.pieces.length > 12 ? h("li", { class: "note" }, `and ${phased.pieces.length - 12} more`) : "");
   }
 
   return {
-    later(now, got) {
+    later(now, result) {
       // Proved points and phases belong to one problem; only the cursor may move on them.
       const { epsilon, eta, ...rest } = now, problem = JSON.stringify(rest);
       if (key !== `${problem}|${epsilon}`) {
@@ -94,7 +94,7 @@ export function tellCurves(host, studio) {
         seek.reset();
       }
       key = `${problem}|${epsilon}`;
-      [state, found] = [now, got];
+      [state, content] = [now, result];
       prove.state = seek.state = now;
       redraw();
       redrawPhases();
@@ -105,39 +105,39 @@ export function tellCurves(host, studio) {
 
 /** A button that starts a job, a progress bar, and a button that cancels the job. */
 export function work(figure, label, start, done) {
-  const line = h("div", { class: "progress" }), said = h("span", { class: "note", role: "status" });
-  const made = { state: null, reset };
+  const line = h("div", { class: "progress" }), status = h("span", { class: "note", role: "status" });
+  const handle = { state: null, reset };
   let running = null;
   const go = button(label, async () => {
     const bar = h("progress", { max: 1, value: 0, "aria-label": label });
-    const mine = start(made.state, (share) => {
+    const thisJob = start(handle.state, (share) => {
       bar.value = share;
     });
-    running = mine;
+    running = thisJob;
     const stop = button("Cancel", () => {
-      mine.cancel();
+      thisJob.cancel();
       running = null;
-      line.replaceChildren(go, said);
-      said.textContent = "cancelled";
+      line.replaceChildren(go, status);
+      status.textContent = "cancelled";
       go.focus();
     });
     line.replaceChildren(bar, stop);
     stop.focus();
-    const found = await mine.done;
-    if (running !== mine) return;
+    const content = await thisJob.done;
+    if (running !== thisJob) return;
     running = null;
-    line.replaceChildren(go, said);
-    said.textContent = found ? done(found) : "no result";
+    line.replaceChildren(go, status);
+    status.textContent = content ? done(content) : "no result";
   });
   function reset() {
     running?.cancel();
     running = null;
-    said.textContent = "";
-    line.replaceChildren(go, said);
+    status.textContent = "";
+    line.replaceChildren(go, status);
   }
   reset();
   figure.append(line);
-  return made;
+  return handle;
 }
 
 function tableOf(head, rows, caption) {

@@ -37,30 +37,30 @@ export function verdict(root, { label, working }) {
     /** The result of `start(onProgress)`, a job; a bar with Cancel is shown if it takes long. */
     async waited(start) {
       const bar = h("progress", { "aria-label": working, max: 1 });
-      const mine = start((share) => {
+      const thisJob = start((share) => {
         bar.value = share;
       });
-      work = mine;
+      work = thisJob;
       progress.replaceChildren(bar, button("Cancel", () => {
-        mine.cancel();
+        thisJob.cancel();
         badge.textContent = "cancelled";
         progress.hidden = true;
         root.dataset.state = "cancelled";
       }));
       const timer = setTimeout(() => {
-        if (work === mine) progress.hidden = false;
+        if (work === thisJob) progress.hidden = false;
       }, 300);
-      const found = await mine.done;
+      const result = await thisJob.done;
       clearTimeout(timer);
-      if (work === mine) still();
-      return found;
+      if (work === thisJob) still();
+      return result;
     },
 
     /** An error instead of a result: the badge and the field show it. After Cancel nothing is shown. */
-    none(why) {
+    none(reason) {
       if (root.dataset.state === "cancelled") return;
       root.dataset.state = "failed";
-      badge.textContent = why;
+      badge.textContent = reason;
       sentence.textContent = "";
     },
 

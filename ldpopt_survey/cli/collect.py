@@ -374,10 +374,17 @@ def paper(
     write_folder(out, {"sheets.pdf": sheets.pdf, **paper_files(survey)}, force)
     for number, question in enumerate(survey.plan.questions, 1):
         k, m = question.channel.shape
-        limits = [ceil_digits(epsilon, 4) for epsilon in (question.epsilon, survey.intended[question.name])]
-        sizes = f"{k} answers -> {m} letters, epsilon {' of '.join(limits)}"
+        pairs = ("epsilon", survey.intended), ("eta", survey.intended_eta)
+        limits = [
+            f"{limit} {ceil_digits(getattr(question, limit), 4)} of {ceil_digits(intended[question.name], 4)}"
+            for limit, intended in pairs
+        ]
+        sizes = f"{k} answers -> {m} letters, {', '.join(limits)}"
         loss = f"{100 * survey.losses[question.name]:.1f} % more respondents than without the device"
         say(f"  {question.name}: {sizes}, {loss} (channel-{number}.json)")
+    for name, (eta, intended) in survey.exceeded.items():
+        numbers = f"{ceil_digits(eta, 4)}, more than the {ceil_digits(intended, 4)} of the plan"
+        say(f"  warning: {name}: on paper eta is {numbers}: the sheet says so (more outcomes come nearer to it)")
     say(*(f"  warning: {warning}" for warning in sheets.warnings))
     say(f"wrote {out}: sheets.pdf, and the plan of its reports in plan.json")
 

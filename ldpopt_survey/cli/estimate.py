@@ -114,7 +114,7 @@ def _with_wave(
     earlier_plan = read_plan(wave[0])
     earlier_counts = read_counts(str(wave[1]), earlier_plan, unlabelled)
     if earlier_counts.simulation != counts.simulation:
-        raise invalid("--wave", "simulated reports in both waves, or in none", Phrase("one of each"))
+        raise InvalidInput("--wave: simulated reports cannot be combined with reports of people")
     joint = survey.with_wave(counts, Survey(earlier_plan), earlier_counts)
     estimates = (
         {name: restrict_to_answered(survey.plan, name, estimate) for name, estimate in joint.items()}

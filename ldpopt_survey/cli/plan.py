@@ -178,7 +178,7 @@ def _confirm_merges(
     while merges := proposal.merges:
         if not is_terminal:
             guesses = [
-                f"{merging.question}: {merging.told} ({shlex.join(merging.accept)}, or {shlex.join(merging.decline)})"
+                f"{merging.question}: {merging.change} ({shlex.join(merging.accept)}, or {shlex.join(merging.decline)})"
                 for merging in merges[:MAX_GUESSES_LISTED]
             ]
             guesses += [f"and {len(merges) - MAX_GUESSES_LISTED} more"] if len(merges) > MAX_GUESSES_LISTED else []
@@ -187,7 +187,7 @@ def _confirm_merges(
                 f"for each: {'; '.join(guesses)}"
             )
         for merging in merges:
-            is_accepted = typer.confirm(f"{merging.question}: {merging.told}. Is that right?", default=True)
+            is_accepted = typer.confirm(f"{merging.question}: {merging.change}. Is that right?", default=True)
             option, value = merging.accept if is_accepted else merging.decline
             proposal_options = _with_option(proposal_options, option, value, merging.question)
         revised = propose(file, proposal_options)
@@ -219,9 +219,9 @@ def _with_option(proposal_options: ProposalOptions, option: str, value: str, que
                 answers={**proposal_options.answers, question: [*proposal_options.answers.get(question, ()), code]},
             )
         case "--merge":
-            return replace(proposal_options, merged=(*proposal_options.merged, value))
+            return replace(proposal_options, merge=(*proposal_options.merge, value))
         case "--keep-apart":
-            return replace(proposal_options, apart=(*proposal_options.apart, value))
+            return replace(proposal_options, keep_apart=(*proposal_options.keep_apart, value))
         case "--blank-is-no":
             return replace(proposal_options, blank_is_no=(*proposal_options.blank_is_no, value))
     return replace(proposal_options, blank_is_missing=(*proposal_options.blank_is_missing, value))
@@ -259,7 +259,7 @@ def _file_lines(file: FileProfile, proposal: Proposal) -> list[str]:
         answer_text = ", ".join(str(label) for label in labels[:8]) + (", ..." if len(labels) > 8 else "")
         missing_note = f"; no answer: {', '.join(codes)}" if (codes := spec.reading.missing_codes) else ""
         lines.append(f"  {spec.name}: {len(labels)} {_kind_of(spec)} ({answer_text}){missing_note}")
-        lines += [f"    {remark}" for remark in question.seen]
+        lines += [f"    {remark}" for remark in question.observations]
     if len(proposal.questions) > 30:
         lines.append(f"  ... and {len(proposal.questions) - 30} more columns that could be asked")
     lines += [f"  {name}: not asked, {reason}" for name, reason in proposal.aside[:30]]

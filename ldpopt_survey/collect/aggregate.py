@@ -42,14 +42,12 @@ class Counts(Result):
     - `plan` : the checksum of the plan.
     - `rows` : the number of respondents.
     - `tables` : counts by the names of one or two questions, shape (m,) or (m1, m2), in the order of the channels'
-      outputs.
-      The empty reports of a question that leaves missing answers out are not counted.
+      outputs. The empty reports of a question that leaves missing answers out are not counted.
     - `simulation` : True if the reports are marked as simulated.
     - `unlabelled` : True if some files came without a manifest (the record of the plan, the rows and the checksum that
       `privatize` writes with reports).
     - `sources` : identifiers of the reports. They are the fingerprint of each partition in its manifest (a keyed
-      checksum of
-      its respondents), or, for a file without a manifest, the beginning of its SHA-256.
+      checksum of its respondents), or, for a file without a manifest, the beginning of its SHA-256.
     - `rounds` : the number of respondents who had answered one round of the survey, two, ..., if a ledger knew their
       ids.
 
@@ -86,9 +84,9 @@ class Counts(Result):
         if not isinstance(other, Counts):
             return NotImplemented
         if self.plan != other.plan or set(self.tables) != set(other.tables):
-            raise invalid("counts", "tables of one plan and the same questions", "others")
+            raise InvalidInput("counts: only counts of one plan and the same questions can be added")
         if self.simulation != other.simulation:
-            raise invalid("counts", "simulated ones, or counts of reports", Phrase("one of each"))
+            raise InvalidInput("counts: simulated ones, or counts of reports of people, can be added, not one of each")
         refuse_repeated_reports(self.sources, other.sources)
         merged = {names: table + other.tables[names] for names, table in self.tables.items()}
         unlabelled, sources = self.unlabelled or other.unlabelled, self.sources | other.sources
@@ -111,16 +109,16 @@ class Counts(Result):
         if {*data, "rounds"} != {"format", "version", *(field.name for field in fields(cls))}:
             raise invalid("counts", "the fields of this version", Phrase("others (count the reports again)"))
         if data["plan"] != plan.checksum:
-            raise invalid("counts", "those of the plan", "another plan's")
+            raise InvalidInput("counts: they are those of another plan")
         counts = load(cls, {name: data[name] for name in data if name not in ("format", "version")}, "counts")
         whole(counts.rows, "counts: rows")
         for names, table in counts.tables.items():
             questions = [plan.question(name) for name in names]
             if table.shape != (shape := tuple(len(question.reports) for question in questions)):
-                raise invalid("counts", f"a table of shape {shape}", "another shape", " x ".join(names))
+                raise InvalidInput(f"counts: the table of {' x '.join(names)} must have the shape {shape}")
             total_count = sum(map(int, table.ravel()))
             if total_count > counts.rows or (total_count < counts.rows and not any(q.may_be_empty for q in questions)):
-                raise invalid("counts", "tables whose counts sum to the rows", "others", " x ".join(names))
+                raise InvalidInput(f"counts: the table of {' x '.join(names)} does not sum to the rows")
         return counts
 
 
@@ -167,8 +165,7 @@ def aggregate(
     InvalidInput
         For a report that the plan does not know. For a missing report, unless its question leaves missing answers out.
         For files that do not fit their manifests: they belong to another plan, were changed, or are incomplete. For a
-        file
-        given twice, also under another name. For simulated reports together with real ones.
+        file given twice, also under another name. For simulated reports together with real ones.
 
     >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
@@ -191,7 +188,7 @@ def aggregate(
 
     databases = [source for source in sources if is_database(source)]
     if len(set(map(str, databases))) != len(databases):
-        raise invalid("reports", "every database once", Phrase("one twice"))
+        raise InvalidInput("reports: a database is given twice")
     counts = [_count_stored(plan, location, names) for location in databases]
     if files := [source for source in sources if not is_database(source)]:
         counts.append(_count(plan, admit(plan, files, unlabelled), names, runner))
@@ -347,9 +344,23 @@ class ReportRows(Result):
 def read_rows(
     plan: Plan, reports: str | Path | Sequence[str | Path], columns: Iterable[str] = (), unlabelled: bool = False
 ) -> ReportRows:
-    """Read the reports in files, with the public columns asked for. The files are checked as in `aggregate`.
+    r"""Read the reports in files, with the requested public columns.
 
-    `InvalidInput` for a column that the reports do not have, or that is a question.
+    Parameters
+    ----------
+    plan : The plan of the reports.
+    reports, unlabelled : As in `aggregate`, with the same checks of the files.
+    columns : The names of the public columns.
+
+    Returns
+    -------
+    ReportRows
+        For each of n respondents, the reports and the public columns, shape (n,) each.
+
+    Raises
+    ------
+    InvalidInput
+        For a column that the reports do not have, or that is a question.
 
     >>> from tempfile import TemporaryDirectory
     >>> from ldpopt_survey import QuestionSpec, Simulated, SurveySpec, make_plan
@@ -357,7 +368,7 @@ def read_rows(
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), carry=("sex",))
     >>> plan = make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]})
     >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "answers.csv").write_text("vote,sex\\nno,f\\nyes,m\\n")
+    ...     _ = Path(folder, "answers.csv").write_text("vote,sex\nno,f\nyes,m\n")
     ...     _ = privatize(plan, Path(folder, "answers.csv"), Path(folder, "out"), Simulated(np.random.default_rng(1)))
     ...     read_rows(plan, Path(folder, "out"), ["sex"]).columns["sex"].tolist()
     ['f', 'm']

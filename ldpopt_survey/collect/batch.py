@@ -320,4 +320,4 @@ def refuse_duplicates(plan: Plan, dropped_rows: Rows) -> None:
     """Raise `InvalidInput` for a respondent's second row, unless the plan keeps only the first."""
     if len(dropped_rows) and not plan.first_of_duplicates:
         name = f"respondent column {plan.respondent!r}"
-        raise invalid(name, "one row for each respondent", "a second", f"row {int(dropped_rows.min())}")
+        raise InvalidInput(f"{name}: row {int(dropped_rows.min())} is the second row of its respondent")

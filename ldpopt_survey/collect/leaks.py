@@ -246,10 +246,8 @@ def find_routes(questions: Sequence[AnswerSource], table: Any) -> dict[str, tupl
     """Find the questions that only some answers to another question lead to.
 
     An answer to the other question leads to this one if at least half of those who gave it answered this one. It skips
-    this
-    one if next to nobody did (`MAX_EXCLUDED_FREQUENCY_RATIO`). Each answer must do one or the other, both must occur,
-    and
-    the file must have at least twenty rows.
+    this one if next to nobody did (`MAX_EXCLUDED_FREQUENCY_RATIO`). Each answer must do one or the other, both must
+    occur, and the file must have at least twenty rows.
 
     Returns, by the name of the question, the other question's name and the answers that lead to it.
     """

@@ -247,7 +247,7 @@ class Entry:
         """Return the entry of a run under `plan`."""
         ids: dict[str, Any] = {}
         if people is not None:
-            epsilon, eta = plan.promised()
+            epsilon, eta = plan.protected_claims()
             ids = {"claims": (min(epsilon, sys.float_info.max), eta), "packed": people.astype("<u8").tobytes()}
         return cls(plan.name, plan.round, plan.checksum, words, marks, plan.rounds, **ids)
 
@@ -333,8 +333,7 @@ class Ledger:
         Returns the number of other rounds with reports of the same answers, and the standing of `people`.
 
         Raises `InvalidInput` for answers that were reported in this round with other words. With ids, it also does for
-        people
-        whom the run may not report. Without ids, it does for a round beyond those that respondents were told of.
+        people whom the run may not report. Without ids, it does for a round beyond those that respondents were told of.
         """
         with hold_lock(self.path.with_name(f".{self.path.name}.lock"), "ledger", "no other run that writes it"):
             secret = self.secret()

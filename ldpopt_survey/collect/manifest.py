@@ -92,15 +92,13 @@ class Manifest:
     - `simulation` : True if the answers were simulated, so that nobody was asked.
     - `rows` : the number of reports.
     - `parts` : for each partition the fingerprint of its set of rows, 32 hexadecimal digits. The fingerprints of parts
-      add
-      up to the fingerprint of all rows.
+      add up to the fingerprint of all rows.
     - `sha256` : the SHA-256 of the file's bytes; empty if the manifest is inside the file.
     - `rounds` : the number of respondents who had then answered one round of the survey, two, ..., if a ledger knew
       ids.
 
     The same rows (of one run, or of the same respondents under one key and plan) have the same fingerprint, in any file
-    and
-    order. Without the key a fingerprint reveals nothing about the rows.
+    and order. Without the key a fingerprint reveals nothing about the rows.
     """
 
     survey: str = key(text)
@@ -329,7 +327,7 @@ def _manifest_of(path: Path, folder_entry: Manifest | None) -> Manifest | None:
         file_manifest.rows,
         file_manifest.parts,
     ):
-        raise invalid("reports", "what the manifest of their folder says", Phrase("another file"), str(path))
+        raise InvalidInput(f"{path}: the reports differ from the manifest of their folder")
     return folder_entry
 
 

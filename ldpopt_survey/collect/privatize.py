@@ -92,10 +92,10 @@ def _open_job(job: Job, _: str) -> tuple[WorkFolder, Privatizer]:
     folder = job.folder
     plan = Plan.from_json((folder.path / PLAN).read_bytes())
     if plan.checksum != job.plan:
-        raise invalid("plan", "the one that the run was called with", "another", str(folder.path / PLAN))
+        raise InvalidInput(f"{folder.path / PLAN} is another plan than that of the run")
     key = read_key(job.key_file or folder.path / KEY)
     if key.check() != folder.state["key"]:
-        raise invalid("key file", "the key that the unfinished run began with", "another", str(folder.path))
+        raise InvalidInput(f"{folder.path}: expected the key that the unfinished run began with")
     return folder, Privatizer(plan, folder.state["mode"], key)
 
 
@@ -238,8 +238,7 @@ def privatize(
     ------
     InvalidInput
         For bad answers, an existing path, or a work folder of another plan or other answers. Errors name rows and
-        columns,
-        never values.
+        columns, never values.
 
     Notes
     -----

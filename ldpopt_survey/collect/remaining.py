@@ -70,7 +70,7 @@ class RemainingBudget(Result):
 
     def require(self, plan: Plan) -> None:
         """Raise `InvalidInput` unless a run of this plan may include everybody who has a round left."""
-        run = Run(NEXT_ROUND_WORDS, plan.round, plan.rounds, plan.promised(), np.empty(0, np.uint64))
+        run = Run(NEXT_ROUND_WORDS, plan.round, plan.rounds, plan.protected_claims(), np.empty(0, np.uint64))
         exceeding_histories = [history for history in self.histories if refusal_reason(run, history)]
         if not exceeding_histories:
             return
@@ -80,7 +80,7 @@ class RemainingBudget(Result):
             fix = f"an epsilon of at least {ceil_digits(spent_epsilon / (plan.rounds - 1), 4)}, a larger eta, or {fix}"
         raise InvalidInput(
             f"round {plan.round}: expected a plan whose consent form covers the earlier rounds, too "
-            f"({fix}), got one of epsilon {ceil_digits(plan.promised()[0], 4)} after {ceil_digits(spent_epsilon, 4)}"
+            f"({fix}), got one of epsilon {ceil_digits(run.claims[0], 4)} after {ceil_digits(spent_epsilon, 4)}"
         )
 
     def _refuse(self, got: str) -> None:

@@ -26,7 +26,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ldpopt.errors import invalid
+from ldpopt.errors import InvalidInput, invalid
 from ldpopt.extras import pa
 from ldpopt.files.atomic import create_private, refuse_shared
 
@@ -104,8 +104,8 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
     """Read the key saved at `path`.
 
     Raises `InvalidInput` if the file is missing, malformed, a link, not owned by this user, or readable by others.
-    Windows
-    does not show the last three in a file's mode, so they are not checked there: keep the key in a private folder.
+    Windows does not show the last three in a file's mode, so they are not checked there: keep the key in a private
+    folder.
     """
     try:
         handle = os.open(path, _READING)
@@ -114,10 +114,10 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise invalid("key file", "a regular file", "something else", str(path))
+            raise InvalidInput(f"{path}: a key file must be a regular file")
         has_owner = hasattr(os, "geteuid")  # Windows has no owner and mode of this kind
         if has_owner and status.st_uid != os.geteuid():
-            raise invalid("key file", "a file of this user", "another user's", str(path))
+            raise InvalidInput(f"{path}: the key file belongs to another user")
         refuse_shared(status, "key file", path)
         content = os.read(handle, 200)
     finally:
@@ -125,7 +125,7 @@ def read_key(path: str | os.PathLike[str]) -> SecretKey:
     text = content.removeprefix(_HEADER).removesuffix(b"\n")
     secret = _unhex(text) if content.startswith(_HEADER) and len(text) == 2 * _KEY_BYTES else None
     if secret is None:
-        raise invalid("key file", "a file written by create_key", "something else", str(path))
+        raise InvalidInput(f"{path} is not a key file that create_key wrote")
     return SecretKey(secret)
 
 
@@ -204,8 +204,8 @@ MAX_ID_BYTES = 4096
 class Respondents:
     """The CMAC states of a batch of respondent ids, which give the words of each question.
 
-    ids : a pyarrow string array without nulls. An id is its UTF-8 text, normalized by
-        `Privatizer.ids`: 7, "7" and "07" are one respondent.
+    ids : a pyarrow string array without nulls. An id is its UTF-8 text, normalized by `Privatizer.ids`: 7, "7" and "07"
+        are one respondent.
 
     A word is the AES-CMAC (RFC 4493) of a message, computed for all ids at once. The message is the id, padded with
     zeros to whole blocks that end with its length, and then one block with the question's tag.
@@ -272,7 +272,7 @@ class Respondents:
     def _absorb(self, text: npt.NDArray[np.uint8], starts: Lengths, sizes: Lengths, states: Blocks) -> None:
         """Process the blocks of every id and put the CMAC states that result into `states`."""
         if sizes.max() > MAX_ID_BYTES:
-            raise invalid("respondent ids", f"at most {MAX_ID_BYTES} bytes", "a longer one")
+            raise InvalidInput(f"respondent ids: an id has more than {MAX_ID_BYTES} bytes")
         # Every eight bytes of the text are read as a word, at any offset. Masks clear the bytes beyond the id's end.
         padded = np.concatenate([text, np.zeros(16, np.uint8)])
         eights: Any = np.ndarray((len(padded) - 7,), "<u8", buffer=padded, strides=(1,))

@@ -37,9 +37,8 @@ class WorkFolder:
     """A run in progress. Only its owner can read the folder, except `parts`; it is removed when the run ends.
 
     The folder holds no raw answer. It holds the bounds of the partitions, tallies, and keyed pseudonyms during the
-    search
-    for duplicates. Unless words are memoized, it also holds the run's key. Workers get the path of the folder, never a
-    key.
+    search for duplicates. Unless words are memoized, it also holds the run's key. Workers get the path of the folder,
+    never a key.
 
     Another writer in the folder can only make a run take longer. Its content is used only if it fits the
     plan, the answers and the key of the caller. A finished piece of work must also have the checksum that was recorded
@@ -257,8 +256,9 @@ def refuse_others(run_description: dict[str, Any], state: dict[str, Any], path: 
     """Raise `InvalidInput` unless the `state` at `path` agrees with the run description."""
     for name, value in run_description.items():
         if state.get(name) != value:
-            expected = f"the {name} that the unfinished run began with (or delete its work folder)"
-            raise invalid("privatize", expected, "another", str(path))
+            raise InvalidInput(
+                f"{path}: expected the {name} that the unfinished run began with; delete this folder to start again"
+            )
 
 
 def remove(work: Path) -> None:

@@ -190,8 +190,7 @@ def profile(
     delimiter, encoding, decimal, header_rows : the format of the file, if it is not to be guessed (`Dialect`).
 
     Raises `InvalidInput` for a file that cannot be read, whose first line looks like answers, or that has no rows; it
-    quotes
-    no value.
+    quotes no value.
     """
     path = Path(path)
     kind = kind_of(path)

@@ -31,8 +31,7 @@ class Head:
     """The part of a delimited file above its records.
 
     - `names` : the columns' names, all different. A name that occurs twice gets a number, and a column without a name
-      is
-      named by its position.
+      is named by its position.
     - `texts` : for each column, the text in the header rows below the names.
     - `begin` : the byte at the start of the records.
     - `content` : the bytes of the first header row.
@@ -322,7 +321,7 @@ def range_batches(
 
     table = parse(bytes_between(Path(path), start, stop), header.names, columns, dialect, place)
     if table.num_rows != rows:
-        raise invalid("answers", r"lines that end with \n or \r\n, and quotes around whole fields", "others", path)
+        raise InvalidInput(rf"{path}: lines must end with \n or \r\n, and quotes must enclose whole fields")
     yield from table.to_batches(size)
 
 

@@ -86,8 +86,7 @@ def levels_of(path: Path) -> Mapping[str, tuple[tuple[float | None, str], ...]]:
     """Return the categories that a file declares, by column, in order.
 
     Each is a pair of the number, if there is one, and the label. They include categories that nobody chose, and none
-    that
-    the file declares as missing.
+    that the file declares as missing.
     """
     kind = kind_of(path)
     if kind == "parquet":
@@ -201,8 +200,8 @@ def _is_filled(cell: Any) -> bool:
 def empty_rows_at_end(path: Path, dialect: Dialect = PLAIN) -> int:
     """Count the empty rows at the end of text or of a workbook, which are not respondents.
 
-    Spreadsheets leave such rows. In other types of files every row is a respondent. With a single
-    column, every row is one, too: an empty line is a person without an answer.
+    Spreadsheets leave such rows. In other types of files every row is a respondent. With a single column, every row is
+    one, too: an empty line is a person without an answer.
     """
     kind = kind_of(path)
     if kind == "delimited":
@@ -271,7 +270,7 @@ def names_of(path: Path, dialect: Dialect = PLAIN) -> list[str]:
         names = _statistical(path, metadataonly=True)["names"]
     if len(set(names)) != len(names):
         # Names are not shown: the first line of a file without a header is somebody's answers.
-        raise invalid("answers", "distinct column names", Phrase("one twice"), str(path))
+        raise InvalidInput(f"{path}: two columns have the same name; column names must be distinct")
     return names
 
 

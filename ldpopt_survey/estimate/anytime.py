@@ -123,8 +123,7 @@ def bets_of(table: Table, parts: Sequence[tuple[Array, Array]], half_width: floa
     half_width : the half-width that the sequences favor.
 
     Weights, and clusters of respondents, must not exceed the largest in these reports. Raises `InvalidInput` for
-    strata,
-    finite populations, known margins and replicate weights, whose errors are not those of independent units.
+    strata, finite populations, known margins and replicate weights, whose errors are not those of independent units.
     """
     # All proportions that a booklet identifies have the same stake, so contrasts of them do as well.
     is_identified = [np.isfinite(variances) for _, variances in parts]

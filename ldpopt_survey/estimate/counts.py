@@ -244,7 +244,19 @@ class CountTable(Result):
 def merge(tables: Iterable[CountTable]) -> CountTable:
     """Merge the tables of several groups of respondents.
 
-    The tables must have the same outputs (else `InvalidInput`).
+    Parameters
+    ----------
+    tables : The tables, with the same m outputs.
+
+    Returns
+    -------
+    CountTable
+        The sum of the counts.
+
+    Raises
+    ------
+    InvalidInput
+        For different outputs.
 
     >>> one, two = (CountTable.from_counts(counts, ["yes", "no"]) for counts in ([4, 6], [1, 9]))
     >>> merge([one, two]).totals

@@ -246,29 +246,33 @@ class Estimate(Estimated):
 
 
 def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None, anytime: bool = False) -> Estimate:
-    """Estimate the distribution of the true answers from privatized reports.
-
-    Sources: [Rao, chapter 4; DLR].
+    """Estimate the distribution of true answers from privatized reports [Rao, chapter 4; DLR].
 
     Parameters
     ----------
-    data : a `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array, a pandas,
-        Polars or pyarrow column, or a data frame with such a column. For a sample with weights, strata or clusters use
-        `SampledReports.of`.
-    channel : the channel (k, m) of every report: a `Channel`, an array, an exact channel, or the question of a plan. It
+    data : A `CountTable`; counts by output label or as an array of shape (m,); or n reports, as an array, a pandas,
+        Polars or pyarrow column, or a data frame with such a column. For a sample with weights, strata or clusters it
+        is `SampledReports.of(...)`.
+    channel : The channel (k, m) of every report: a `Channel`, an array, an exact channel, or the question of a plan. It
         may also come first, as in ``estimate(plan.question("vote"), reports)``.
     estimator : `GeneralizedLeastSquares()` by default, which is unbiased. `MaximumLikelihood()` gives a distribution.
         Others are `LeastSquares()` and `LeftInverse(matrix)`.
-    anytime : if True, the intervals are confidence sequences: they stay valid under repeated looks and optional
+    anytime : True for confidence sequences as intervals: they stay valid under repeated looks and optional
         stopping. They are about 1.5 times as long. The sample must be simple, or have weights or clusters no larger
         than the largest in the data.
 
     Returns
     -------
-    Estimate : the k proportions with their errors.
+    Estimate
+        The k proportions with their errors.
 
-    Raises `InvalidInput` for data that do not fit the channel. Raises `NotIdentifiable` when the channel has rank below
-    k; its message names the contrasts (weighted sums of the proportions) that can be estimated.
+    Raises
+    ------
+    InvalidInput
+        For data that do not fit the channel.
+    NotIdentifiable
+        If the channel has rank below k. The message names the contrasts (weighted sums of the proportions) that can be
+        estimated.
 
     >>> estimate({"yes": 40, "no": 60}, Channel([[0.8, 0.2], [0.2, 0.8]], ["yes", "no"], ["yes", "no"]))
     Estimate of 2 proportions from 100 reports, generalised least squares
@@ -371,12 +375,25 @@ def _data_and_channel(data: Any, channel: Any) -> tuple[Any, Any]:
 def estimate_contrasts(
     data: Any, channel: ChannelLike, contrasts: ArrayLike, labels: tuple[Label, ...] | None = None
 ) -> Estimate:
-    """Estimate contrasts a . p without bias, also if some proportions are not identified.
+    """Estimate contrasts a . p without bias, even if p is not identified [Rao, chapter 4].
 
-    contrasts : (s, k) or (k,) weights of the proportions [Rao, chapter 4].
+    Parameters
+    ----------
+    data, channel : As in `estimate`.
+    contrasts : (s, k) or (k,) weights of the proportions.
+    labels : The names of the contrasts.
 
-    Raises `InvalidInput` for another shape. Raises `NotIdentifiable` for a contrast outside the column space of Q,
-    which the reports do not determine.
+    Returns
+    -------
+    Estimate
+        The s contrasts with their errors.
+
+    Raises
+    ------
+    InvalidInput
+        For another shape.
+    NotIdentifiable
+        For a contrast outside the column space of Q, which the reports do not determine.
 
     >>> estimate_contrasts({0: 45, 1: 55}, [[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]], [1, 1, 0]).values
     array([0.5])

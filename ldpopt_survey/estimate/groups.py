@@ -121,6 +121,8 @@ def difference(first: Estimate, second: Estimate) -> Difference:
     >>> difference(estimate({0: 40, 1: 60}, q), estimate({0: 60, 1: 40}, q)).values
     array([-0.33333333,  0.33333333])
     """
+    if not (np.isfinite(first.values).all() and np.isfinite(second.values).all()):
+        raise invalid("groups", "estimates of both", Phrase("one that is not estimable"))
     if first.labels != second.labels:
         raise invalid("groups", f"the same categories {first.labels[:8]}", second.labels[:8])
     if first.table.simple and second.table.simple:
@@ -289,11 +291,11 @@ def loadings_of(source: Source, frequencies: Array, n: int) -> tuple[Array, Arra
     Where the booklet does not identify a quantity, the loadings are 0 and the variance is inf.
     """
     channel, r = source.channel, len(source.contrasts)
-    all_loadings, identified = efficient_contrasts(
-        channel, source.pilot, np.vstack([source.contrasts, np.eye(channel.shape[0])])
-    )
+    # More answers than reports are never identified, and they may be many, as those that include a number.
+    answers = np.eye(channel.shape[0])[: None if channel.shape[0] <= channel.shape[1] else 0]
+    all_loadings, identified = efficient_contrasts(channel, source.pilot, np.vstack([source.contrasts, answers]))
     loadings, answer_loadings = all_loadings[:r], all_loadings[r:]
-    if n and channel.shape[0] != channel.shape[1] and identified.all():
+    if n and channel.shape[0] < channel.shape[1] and identified.all():
         # The loadings of least variance at a first estimate, as for a single question.
         loadings = efficient_contrasts(channel, pilot_of(answer_loadings, frequencies, n), source.contrasts)[0]
     report_distribution, is_identified = channel.push(source.pilot), identified[:r]

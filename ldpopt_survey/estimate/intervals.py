@@ -29,19 +29,19 @@ LEAST_UNIT_FRACTION = 1e-6
 class Moments:
     """The moments that an interval for t = l . f needs. Arrays have shape (..., r), except the covariance.
 
-    centre : the unbiased estimate t.
-    variance : per-report variance of l.
-    size : the effective number of reports, so that variance / size is the sampling variance of t.
-    low, span : a two-valued report, with the loadings `low` and `low + span`, whose mean, variance and third moment are
-        those of l.
-    covariance : a function that returns the covariance of the estimates (r, r), up to a factor.
-    mean : the mean of the estimate under the distribution that gives the variance.
-    degrees : degrees of freedom of the variance; inf for a simple random sample, and 0 where the data do not show it.
-    unit_fractions : (r,) the variance that the primary units show, as a fraction of the sampling variance. Less than 1
-        where that is the channel's noise.
-    noise_variance : (r,) the per-report variance under the distribution to which that noise belongs.
-    reach : the smallest and the largest value that reports could give the estimate, (r,) each.
-    redraw : for a simple random sample, a function that simulates a given number of surveys like this one.
+    - `centre` : the unbiased estimate t.
+    - `variance` : per-report variance of l.
+    - `size` : the effective number of reports, so that variance / size is the sampling variance of t.
+    - `low`, `span` : a two-valued report, with the loadings `low` and `low + span`, whose mean, variance and third
+      moment are those of l.
+    - `covariance` : a function that returns the covariance of the estimates (r, r), up to a factor.
+    - `mean` : the mean of the estimate under the distribution that gives the variance.
+    - `degrees` : degrees of freedom of the variance; inf for a simple random sample, and 0 if the data do not show it.
+    - `unit_fractions` : (r,) the variance that the primary units show, as a fraction of the sampling variance. It is
+      less than 1 if the rest is the channel's noise.
+    - `noise_variance` : (r,) the per-report variance under the distribution of that noise.
+    - `reach` : the smallest and the largest value that reports could give the estimate, (r,) each.
+    - `redraw` : for a simple random sample, a function that simulates a given number of surveys like this one.
     """
 
     centre: Array

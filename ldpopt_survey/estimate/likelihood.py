@@ -171,8 +171,23 @@ def parametric_bootstrap(
 ) -> Bootstrap:
     """Simulate `replications` surveys of the same size, and estimate each [Efron].
 
-    The surveys are simulated from the estimate, projected on the simplex (nonnegative with sum 1). A table with
-    weights, strata or clusters is `InvalidInput`, since linearization gives its variance (`Estimate.covariance`).
+    The surveys are simulated from the estimate, projected on the simplex (nonnegative with sum 1).
+
+    Parameters
+    ----------
+    data, channel, estimator : As in `estimate`, for a simple random sample.
+    rng : A `numpy.random.Generator`, a seed of one, or None for a seed of the operating system.
+    replications : The number of simulated surveys.
+
+    Returns
+    -------
+    Bootstrap
+        The estimates of the simulated surveys, with their standard errors.
+
+    Raises
+    ------
+    InvalidInput
+        For a table with weights, strata or clusters, since linearization gives its variance (`Estimate.covariance`).
 
     >>> b = parametric_bootstrap({0: 400, 1: 600}, [[0.8, 0.2], [0.2, 0.8]], rng=5, estimator=MaximumLikelihood())
     >>> b.standard_errors.round(3)

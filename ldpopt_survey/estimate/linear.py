@@ -61,9 +61,17 @@ class Estimator(Protocol):
 
 
 def fisher_information(channel: ChannelLike, p: ArrayLike) -> Array:
-    """Compute J = sum_y q_y q_y^T / (q_y . p), of one report about p, shape (k, k).
+    """Compute J = sum_y q_y q_y^T / (q_y . p), the information of a report [Rao, chapter 5].
 
-    p : distribution, shape (k,). Outputs that never occur under p are left out [Rao, chapter 5].
+    Parameters
+    ----------
+    channel : The channel (k, m), with columns q_y.
+    p : A distribution, shape (k,). Outputs that never occur under p are left out.
+
+    Returns
+    -------
+    array
+        (k, k).
 
     >>> fisher_information([[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5])
     array([[1.36, 0.64],
@@ -76,10 +84,18 @@ def fisher_information(channel: ChannelLike, p: ArrayLike) -> Array:
 
 
 def asymptotic_covariance(channel: ChannelLike, p: ArrayLike, n: int = 1) -> Array:
-    """Compute (J^-1 - p p^T) / n, the covariance of the efficient estimate of p, shape (k, k).
+    """Compute (J^-1 - p p^T) / n, the covariance of the efficient estimate [Rao, chapter 5].
 
-    The estimate is from n reports [Rao, chapter 5]. For a square channel it is the exact covariance of the unbiased
-    estimate, for every p.
+    Parameters
+    ----------
+    channel : The channel (k, m).
+    p : A distribution, shape (k,).
+    n : The number of reports.
+
+    Returns
+    -------
+    array
+        (k, k). For a square channel it is the exact covariance of the unbiased estimate, for every p.
 
     >>> warner = [[0.8, 0.2], [0.2, 0.8]]
     >>> round(float(asymptotic_covariance(warner, [0.3, 0.7], 100)[0, 0]), 10)  # (.3*.7 + .8*.2/.6**2)/100
@@ -108,10 +124,19 @@ def report_covariance(loadings: Array, frequencies: Array) -> Array:
 
 
 def estimable_contrasts(channel: ChannelLike) -> Array:
-    """Find a basis, shape (rank, k), of the contrasts a . p that the reports determine.
+    """Find a basis of the contrasts a . p that the reports determine [Rao, chapter 4].
 
-    A contrast is a weighted sum of proportions. It is a linear function of the distribution of the reports exactly if Q
-    v = a for some v [Rao, chapter 4]. The basis comes from elimination, so many entries are zero.
+    A contrast is a weighted sum of proportions. It is a linear function of the distribution of the reports exactly if
+    Q v = a for some v.
+
+    Parameters
+    ----------
+    channel : The channel Q, shape (k, m).
+
+    Returns
+    -------
+    array
+        (rank, k), one contrast per row. The basis comes from elimination, so many entries are zero.
 
     >>> estimable_contrasts([[0.7, 0.3], [0.7, 0.3], [0.2, 0.8]])
     array([[1., 1., 0.],

@@ -34,14 +34,28 @@ CHEATS = "does not comply"
 
 
 def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = ("no", "yes")) -> Channel:
-    """Build the channel of directed answers: a forced "yes", a forced "no", or the truth.
+    """Build the channel of directed answers: a forced "yes", a forced "no", or the true answer.
 
-    yes, no : the probabilities of the two forced answers.
+    Parameters
+    ----------
+    yes, no : The probabilities of the two forced answers.
+    labels : The two answers.
 
+    Returns
+    -------
+    Channel
+        The channel (2, 2).
+
+    Raises
+    ------
+    InvalidInput
+        For probabilities outside [0, 1], or with a sum above 1.
+
+    Notes
+    -----
     In the cheating detection model a group has `no` = 0 [CDM]; in its symmetric form both are positive [CDMsym]. In the
     stochastic lie detector, 1 - `yes` is the probability that people without the trait say no [SLD]. With `no` = 0 a
-    "no" discloses the answer, so the channel has no local privacy. `InvalidInput` for probabilities outside [0, 1], or
-    with a sum above 1.
+    "no" discloses the answer, so the channel has no local privacy.
 
     >>> directed_answers(0.3).matrix
     array([[0.7, 0.3],
@@ -56,7 +70,20 @@ def directed_answers(yes: float, no: float = 0.0, labels: tuple[Label, Label] = 
 def repeated(channel: ChannelLike, times: int = 2) -> Channel:
     """Build the channel of one question asked several times with fresh randomness [Kuk].
 
-    Reports are tuples. The epsilon (nats) is `times` that of one report. `InvalidInput` for fewer than two times.
+    Parameters
+    ----------
+    channel : The channel (k, m) of one report.
+    times : The number of reports, at least 2.
+
+    Returns
+    -------
+    Channel
+        The channel (k, m^times), whose reports are tuples. Its epsilon (nats) is `times` that of one report.
+
+    Raises
+    ------
+    InvalidInput
+        For fewer than two times.
 
     >>> repeated([[0.8, 0.2], [0.2, 0.8]]).matrix.round(2)
     array([[0.64, 0.16, 0.16, 0.04],
@@ -76,10 +103,21 @@ def repeated(channel: ChannelLike, times: int = 2) -> Channel:
 def with_cheaters(channel: ChannelLike, report: Label = None, report_distribution: ArrayLike | None = None) -> Channel:
     """Add an answer, `CHEATS`, to the channel.
 
-    report : the report that cheaters always give.
+    Parameters
+    ----------
+    channel : The channel (k, m) of honest answers.
+    report : The report that cheaters always give.
     report_distribution : (m,) the distribution of their reports instead.
 
-    `InvalidInput` for a report that the channel does not give.
+    Returns
+    -------
+    Channel
+        The channel (k + 1, m).
+
+    Raises
+    ------
+    InvalidInput
+        For a report that the channel does not give.
 
     >>> with_cheaters(directed_answers(0.3), "no").matrix
     array([[0.7, 0.3],
@@ -294,10 +332,19 @@ def compliance_groups(
 ) -> list[tuple[float, Channel]]:
     """Design two random groups within epsilon (nats) that identify cheaters who say `no`.
 
-    pilot : (3,) the expected proportions of no, yes and cheaters.
+    The groups answer by randomized response and its reverse (the extended crosswise design [HHM]), with the fractions
+    that minimize the sum of the variances.
 
-    The result has the fractions of the sample and the channels. The groups answer by randomized response and its
-    reverse (the extended crosswise design [HHM]), with the fractions that minimize the sum of the variances.
+    Parameters
+    ----------
+    epsilon : The epsilon of each group's channel, in nats.
+    pilot : (3,) the expected proportions of no, yes and cheaters.
+    labels : The two answers.
+
+    Returns
+    -------
+    list of (float, Channel)
+        The fraction of the sample and the channel (2, 2) of each group.
 
     >>> [(round(share, 2), channel.matrix.round(3).tolist()) for share, channel in compliance_groups(1.0)]
     [(0.49, [[0.731, 0.269], [0.269, 0.731]]), (0.51, [[0.269, 0.731], [0.731, 0.269]])]

@@ -15,6 +15,7 @@ from ldpopt.channel import Label
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.distribution import Array, finite_array, number
 from ldpopt.values.results import Result
+from ldpopt_survey.estimate.conditional_mean import ConditionalMean
 from ldpopt_survey.estimate.estimate import Estimate
 from ldpopt_survey.estimate.intervals import Binomial, IntervalMethod, check_level
 from ldpopt_survey.estimate.results import Intervals
@@ -96,7 +97,8 @@ def mean(estimate: Estimate, scores: ArrayLike | None = None, label: str = "mean
 def population_total(estimate: Estimate, size: float) -> Estimate:
     """Estimate the number of people with each answer in a population of `size` [SSW].
 
-    For an estimate by `mean` the result is the total. The intervals take the size as known. Raises `InvalidInput`
+    For an estimate by `mean` the result is the total. For a mean among those who are asked it is their total, in a
+    population that counts all people. The intervals take the size as known. Raises `InvalidInput`
     unless it is positive.
 
     >>> from ldpopt_survey import estimate
@@ -106,6 +108,8 @@ def population_total(estimate: Estimate, size: float) -> Estimate:
     size = number(size, "population size", "a positive number")
     if not size > 0:
         raise invalid("population size", "a positive number", size)
+    if isinstance(estimate, ConditionalMean):
+        return estimate.total(size)
     return estimate.contrast(size * np.eye(len(estimate.values)), estimate.labels)
 
 

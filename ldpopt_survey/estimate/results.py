@@ -154,11 +154,16 @@ def p_values_of(statistics: Array, degrees: float) -> Array:
 
 
 def simplex_projection(p: ArrayLike) -> Array:
-    """Project `p` on the nearest distribution in Euclidean distance.
+    """Project `p` on the nearest distribution in Euclidean distance [DSSC].
 
-    p : (k,), or (..., k) row by row [DSSC].
+    Parameters
+    ----------
+    p : (k,), or (..., k) row by row.
 
-    It is max(p - tau, 0), with the tau that makes the sum 1.
+    Returns
+    -------
+    array
+        max(p - tau, 0), with the tau that makes the sum 1, in the shape of `p`.
 
     >>> simplex_projection([0.7, 0.5, -0.2])
     array([0.6, 0.4, 0. ])
@@ -172,12 +177,24 @@ def simplex_projection(p: ArrayLike) -> Array:
 
 
 def norm_sub(p: ArrayLike) -> Array:
-    """Set negative entries to 0 and shift the positive ones equally (norm-sub).
-
-    p : (k,) or (..., k) row by row [Consistency]; `InvalidInput` if a row has no positive entry.
+    """Set negative entries to 0 and shift the positive ones equally (norm-sub) [Consistency].
 
     This is repeated until the entries are a distribution. If a row sums to 1 or more, the result is the simplex
     projection. For a smaller sum the simplex projection would lift all entries.
+
+    Parameters
+    ----------
+    p : (k,), or (..., k) row by row.
+
+    Returns
+    -------
+    array
+        The distributions, with the shape of `p`.
+
+    Raises
+    ------
+    InvalidInput
+        If a row has no positive entry.
 
     >>> norm_sub([0.7, 0.5, -0.2]), norm_sub([0.4, 0.5, -0.2])
     (array([0.6, 0.4, 0. ]), array([0.45, 0.55, 0.  ]))

@@ -36,14 +36,14 @@ Mask = npt.NDArray[np.bool_]
 class SampledReports(ByValue):
     """The reports of a sample, or of a group in it, with the design of the whole sample; accepted like a `CountTable`.
 
-    positions : (n,) every respondent's report, as a position among the outputs of `channel`.
-    design : the `SampleDesign` of all n respondents.
-    in_group : (n,) mask of the group to estimate; None for all. Respondents outside the group remain in the design
-        without contributing to the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
-    booklets : if the outputs are those of several booklets side by side, each booklet's channel matrix (k, m) and the
-        weights of its answers in r quantities, (r, k). By default `channel` alone.
-    combined : with booklets, the loadings (r, m) of all outputs. For every respondent and booklet, their mean is the
-        weight of the true answers in the quantities.
+    - `positions` : (n,) every respondent's report, as a position among the outputs of `channel`.
+    - `design` : the `SampleDesign` of all n respondents.
+    - `in_group` : (n,) mask of the group to estimate; None for all. Respondents outside the group remain in the design
+      without contributing to the estimate. This makes the variance of a subgroup right [SSW, section 5.8].
+    - `booklets` : for the outputs of several booklets, each booklet's channel matrix (k, m) and the weights of its
+      answers in r quantities, (r, k). By default `channel` alone.
+    - `combined` : with booklets, the loadings (r, m) of all outputs. For every respondent and booklet, their mean is
+      the weight of the true answers in the quantities.
 
     >>> from ldpopt_survey import SampleDesign, estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]

@@ -305,7 +305,16 @@ def two_way_from_counts(
 ) -> TwoWayTable:
     """Estimate the joint distribution of two answers from a table of counts [Rao].
 
+    Parameters
+    ----------
     counts : (m1, m2) counts of pairs of reports.
+    row_channel, column_channel : The channels of the two answers.
+    estimator : As in `estimate`.
+
+    Returns
+    -------
+    TwoWayTable
+        The joint distribution and its margins.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> two_way_from_counts([[40, 10], [10, 40]], q, q).independence().degrees
@@ -325,10 +334,23 @@ def independence_power(
 ) -> Power:
     """Compute the probability that `TwoWayTable.independence` rejects at `level`.
 
-    joint : the true distribution of the pairs, shape (k1, k2).
+    Parameters
+    ----------
+    joint : The true distribution of the pairs, shape (k1, k2).
+    row_channel, column_channel : The channels of the two answers.
+    n : The number of respondents.
+    level : The level of significance, in (0, 1).
 
-    The statistic is noncentral chi-squared [Rao], with noncentrality n tr(V_A^-1 D V_B^-1 D^T), where D is the
-    interaction of `joint`. Raises `InvalidInput` if `joint` is not a distribution of pairs of inputs.
+    Returns
+    -------
+    Power
+        The power in [0, 1]. The statistic is noncentral chi-squared [Rao], with noncentrality n tr(V_A^-1 D V_B^-1
+        D^T), where D is the interaction of `joint`.
+
+    Raises
+    ------
+    InvalidInput
+        If `joint` is not a distribution of pairs of inputs.
 
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
     >>> round(float(independence_power([[0.4, 0.1], [0.1, 0.4]], q, q, 200)), 4)

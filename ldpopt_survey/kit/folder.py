@@ -42,8 +42,7 @@ def public_plan(plan: Plan) -> dict[str, Any]:
     """Build the public plan as JSON-ready values (schema ``ldpopt-public-plan``).
 
     It has the plan's checksum, the integers of every channel and the tags of memoized words. It has no pilot
-    proportions
-    (perhaps from confidential data), expected precision, or column names.
+    proportions (perhaps from confidential data), expected precision, or column names.
 
     It has version 1, and version 2 if the plan has booklets or questions that share a report. Then ``booklets`` has the
     smallest 64-bit word of each booklet but the first, with the tag of memoized words (null if everybody is asked
@@ -87,6 +86,7 @@ def _part(part: Part, parts: Sequence[Part]) -> dict[str, Any]:
     places = {other.name: place for place, other in enumerate(parts)}
     return {
         "name": part.name,
+        **({"number": True} if part.measure == "mean" else {}),
         **({"option_of": part.option_of} if part.option_of else {}),
         "answers": [as_text(label) for label in part.asked],
         "missing": None if part.missing is None else part.asked.index(part.missing),
@@ -260,8 +260,7 @@ def vectors(plan: Plan, seed: int = 1) -> dict[str, Any]:
       word.
     - ``booklets`` : in version 2, lists [word, booklet].
     - ``cells`` : in version 2, lists [question, answers, category]. The answers are the positions of the parts'
-      answers,
-      null for a part that is not asked.
+      answers, null for a part that is not asked.
     """
     rng = random.Random(seed)
     reports = [

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +27,7 @@ from ldpopt.design import (
     LocalDP,
     Marginals,
     Rounded,
+    TotalVariation,
     optimal_channel,
 )
 from ldpopt.errors import InvalidInput, invalid
@@ -33,10 +35,12 @@ from ldpopt.exact import ExactChannel
 from ldpopt.files import strict
 from ldpopt.files.escapes import filled
 from ldpopt.numbers.rounding import ceil_digits
+from ldpopt.privacy import total_variation
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import Array, positive_integer, unit_interval
 from ldpopt.values.results import Result
-from ldpopt_survey.estimate.linear import contrast_variances
+from ldpopt_survey.estimate.linear import asymptotic_covariance, contrast_variances
+from ldpopt_survey.plan.booklet import merge_rare_reports
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
@@ -48,12 +52,16 @@ MAX_ANSWERS = 40
 
 @dataclass(frozen=True)
 class PaperDevice:
-    """Something with D equally likely outcomes, laid out as a table of rows and columns.
+    """A device with D equally likely outcomes, laid out as a table of rows and columns.
 
-    name : its name in commands. title : its name on the sheets. rows, columns : the headings of its table.
-    row_means, column_means : the meaning of a heading, such as "first die".
-    draw : the instructions, one sentence for each step. find : how to look up the report for an outcome.
-    assumption : what must hold for equally likely outcomes. spins : whether the picture shows a wheel.
+    - `name` : its name in commands.
+    - `title` : its name on the sheets.
+    - `rows`, `columns` : the headings of its table.
+    - `row_means`, `column_means` : the meaning of a heading, such as "first die".
+    - `draw` : the instructions, one sentence for each step.
+    - `find` : the instructions for looking up the report of an outcome.
+    - `assumption` : the condition for equally likely outcomes.
+    - `spins` : True if the figure shows a wheel.
 
     >>> TWO_DICE.denominator, TWO_DICE.rows
     (36, ('1', '2', '3', '4', '5', '6'))
@@ -97,9 +105,16 @@ DEVICES = (*_TABLES, "coins")
 def device_named(name: str, tosses: int = 5, texts: Texts | None = None) -> PaperDevice:
     """Return the device with this name in commands.
 
-    tosses : the number of tosses, from 2 to 8, for ``"coins"`` only.
+    Parameters
+    ----------
+    name : A name such as ``"two-dice"``.
+    tosses : The number of tosses, from 2 to 8, for ``"coins"`` only.
+    texts : The sentences of its language, English by default.
 
-    texts : the sentences of its language, English by default.
+    Returns
+    -------
+    PaperDevice
+        The device.
 
     >>> device_named("two-d10").denominator, device_named("coins", 2).rows
     (100, ('H', 'T'))
@@ -158,22 +173,36 @@ MERGE_LOSS = 0.01
 class PaperSurvey(Result):
     """A plan whose reports are letters that people find by hand.
 
-    plan : the plan under which reports are counted and estimated, with probabilities in multiples of 1/D, where D is
-        the number of outcomes of the device. device : the thing that people randomize with, such as two dice.
-    losses : for each question, the share by which its variance exceeds that of the best channel with the same epsilon
-        and any probabilities; for a booklet, the largest share by which the variance of one of its questions' shares
-        exceeds that by the plan. The survey needs this share more respondents.
-    intended : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
+    - `plan` : the plan for counting and estimating reports. Its probabilities are multiples of 1/D, where D is the
+      number of outcomes of the device.
+    - `device` : the thing that people randomize with, such as two dice.
+    - `losses` : for each question, the fraction of additional respondents that the survey needs. By this fraction its
+      variance exceeds that of the best channel with the same epsilon and any probabilities. For a booklet, and under a
+      cap on eta, it is the largest such fraction of its questions' proportions, compared with the plan.
+    - `intended` : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
+    - `intended_eta` : for each question, the eta of the original plan; see `exceeded`.
     """
 
     plan: Plan
     device: PaperDevice
     losses: Mapping[str, float]
     intended: Mapping[str, float]
+    intended_eta: Mapping[str, float]
+
+    @property
+    def exceeded(self) -> dict[str, tuple[float, float]]:
+        """The questions whose eta on paper is above that of the original plan, with both."""
+        etas = {question.name: (question.eta, self.intended_eta[question.name]) for question in self.plan.questions}
+        return {name: (eta, intended) for name, (eta, intended) in etas.items() if eta > intended}
 
     def _columns(self) -> dict[str, list[Any]]:
         intended = [self.intended[name] for name in self.losses]
-        return {"question": list(self.losses), "loss": list(self.losses.values()), "intended": intended}
+        columns: dict[str, list[Any]] = {
+            "question": list(self.losses),
+            "loss": list(self.losses.values()),
+            "intended": intended,
+        }
+        return columns | {"intended_eta": [self.intended_eta[name] for name in self.losses]}
 
     def table(self, question: str, answer: int) -> tuple[str, ...]:
         """List the report for every outcome, in the order of the device's table.
@@ -203,14 +232,31 @@ def paper_survey(
     """Design the version of a plan that people run by hand with a device.
 
     Every question gets a channel whose probabilities are multiples of 1/D, where D is the number of outcomes of the
-    device, and whose epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
-    the pilot (the expected shares of the answers; equal shares if there are none). Then reports are merged, since fewer
-    letters are easier, as long as the error exceeds the least one by at most the share `simpler`.
-    time_limit : seconds for all questions together; progress : both as for `optimal_channel`.
-    thorough : whether to search all columns of up to four answers as well, which takes some seconds for each question
+    device. Its epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
+    the pilot (the expected proportions of the answers; uniform if there is none). Its eta is at most the question's,
+    too, where this is possible. It may exceed eta by up to `MAX_ETA_EXCESS` if keeping eta costs more than
+    `MAX_ETA_COST`. `PaperSurvey.exceeded` has the questions whose eta is exceeded. Then reports are merged, since fewer
+    letters are easier.
+
+    Parameters
+    ----------
+    plan : The plan.
+    device : The device, from `device_named`.
+    simpler : Reports are merged as long as the error exceeds the least one by at most this fraction.
+    time_limit : In seconds, for all questions together.
+    progress : As for `optimal_channel`.
+    thorough : True to search all columns of up to four answers as well. This takes some seconds for each question
         and saves up to a few per cent of the respondents.
 
-    Raises `InvalidInput` if the device is too coarse, so that no channel over D separates all answers of a question.
+    Returns
+    -------
+    PaperSurvey
+        The plan of the paper version, with its losses.
+
+    Raises
+    ------
+    InvalidInput
+        If the device is too coarse, so that no channel over D separates all answers of a question.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, device_named, plan_survey
     >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
@@ -225,7 +271,7 @@ def paper_survey(
     with watched(time_limit, progress) as deadline:
         for number, question in enumerate(plan.questions):
             planned = question.channel.matrix.tobytes() if question.parts else b""
-            key = question.shares.tobytes(), question.epsilon, tuple(part.name for part in question.parts), planned
+            key = question.shares.tobytes(), question.epsilon, question.eta, len(question.parts), planned
             if key not in sheets:
                 sheets[key] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)), thorough)
             sheet = sheets[key]
@@ -246,21 +292,22 @@ def paper_survey(
         plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample, public=plan.public,
         wording=plan.wording, rounds=plan.rounds,
     )  # fmt: skip
-    intended = {question.name: question.epsilon for question in plan.questions}
-    return PaperSurvey(on_paper, device, MappingProxyType(losses), MappingProxyType(intended))
+    intended, intended_eta = (
+        MappingProxyType({question.name: getattr(question, name) for question in plan.questions})
+        for name in ("epsilon", "eta")
+    )
+    return PaperSurvey(on_paper, device, MappingProxyType(losses), intended, intended_eta)
 
 
 def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadline: Deadline, thorough: bool) -> Sheet:
     """The sheet of a question, or `InvalidInput`."""
     k, D = len(question.categories), device.denominator
     if k > MAX_ANSWERS:
-        expected = f"at most {MAX_ANSWERS} answers on paper, a card for each (ranges of numbers, fewer options)"
+        expected = f"at most {MAX_ANSWERS} answers on paper, a card for each (a larger step, ranges, fewer options)"
         raise invalid(f"question {question.name!r}", expected, k)
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
-    criterion = booklet_criterion(question) if question.parts and k <= MAX_WEIGHTED_CELLS else None
-    sheet = design_sheet(question.shares, question.epsilon, D, simpler, deadline, thorough, criterion)
-    if sheet is None:
+    if (sheet := _kept_sheet(question, D, simpler, deadline, thorough)) is None:
         raise InvalidInput(
             f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
             f"sheet within epsilon {ceil_digits(question.epsilon, 4)} was found that tells its {k} answers apart"
@@ -268,8 +315,54 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
     return sheet
 
 
-MAX_WEIGHTED_CELLS = 16
-"""The most cells of a booklet whose sheet is designed for what is printed; at 19 that took more than 40 s."""
+def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Deadline, thorough: bool) -> Sheet | None:
+    """The sheet of a question or booklet within its epsilon; within its eta, unless that is not found or costs much."""
+    planned = Channel(question.channel.matrix)
+    criterion = booklet_criterion(question) if question.parts else None
+    best, best_eta = planned, 0.0
+    if not question.parts or len(question.categories) <= MAX_DESIGNED_CELLS:  # sheets near it are better ones
+        utility, turn = FisherInformation(question.shares, criterion or AOptimal()), deadline.turn(0, 3)
+        best = optimal_channel(utility, LocalDP(question.epsilon), certify=False, **turn.passed).channel
+        best_eta = float(total_variation(best))
+
+    def designed(turn: int, eta: float | None, reference: Channel) -> Sheet | None:
+        settings = D, simpler, deadline.turn(turn, 3), thorough, criterion, eta, reference
+        return design_sheet(question.shares, question.epsilon, *settings)
+
+    without_cap = None
+    if best_eta <= (1 + MAX_ETA_EXCESS) * question.eta:
+        without_cap = designed(1, None, best)
+        if without_cap is None or _eta(without_cap) <= question.eta:
+            return without_cap
+    if (within_cap := designed(2, question.eta, planned)) is None:
+        return without_cap or designed(2, None, best)
+    if (
+        without_cap is not None
+        and _eta(without_cap) <= (1 + MAX_ETA_EXCESS) * question.eta
+        and within_cap.error > (1 + MAX_ETA_COST) * without_cap.error
+    ):
+        return without_cap
+    if question.parts:
+        return within_cap
+    widest, planned_widest = (
+        float(np.diag(asymptotic_covariance(channel, question.shares)).max())
+        for channel in (Channel(within_cap.weights / D), planned)
+    )
+    return replace(within_cap, loss=max(within_cap.loss, widest / planned_widest - 1))
+
+
+def _eta(sheet: Sheet) -> float:
+    """The total variation of a sheet, rounded up."""
+    return ExactChannel(sheet.weights, denominator=int(sheet.weights[0].sum())).proof().eta
+
+
+MAX_DESIGNED_CELLS = 16
+"""The most cells of a booklet for which the search for a sheet begins at the best channel for its sheet's criterion."""
+
+MAX_ETA_EXCESS, MAX_ETA_COST = 0.1, 0.05
+"""By which share a sheet may exceed the plan's eta, which it then says, if it would need more respondents within it by
+the second share. A cap that the plan was made for is below the eta of other channels by more than that, or costs less.
+"""
 
 TABLE_WEIGHT = 0.1
 """The weight of a booklet's tables relative to its questions; variances are relative to the planned channel's."""
@@ -282,11 +375,12 @@ def booklet_criterion(question: PlannedQuestion) -> Marginals:
     that the channel distinguishes all of them: otherwise nothing else could be estimated from the letters.
     """
     pilot, channel = question.shares, Channel(question.channel.matrix)
-    names = [part.name for part in question.parts]
-    groups = [(1.0, (name,)) for name in names] + [(TABLE_WEIGHT, pair) for pair in combinations(names, 2)]
+    in_tables = [part.name for part in question.parts if part.measure == "shares"]
+    groups: list[tuple[float, tuple[str, ...]]] = [(1.0, (part.name,)) for part in question.parts]
+    groups += [(TABLE_WEIGHT, pair) for pair in combinations(in_tables, 2)]
     rows = []
     for weight, group in groups:
-        contrasts = np.asarray(question.members(*group), dtype=np.float64)
+        contrasts = _contrasts(question, group)
         variances = contrast_variances(channel, pilot, contrasts)
         is_estimable = np.isfinite(variances) & (variances > 0)
         rows.append(
@@ -296,11 +390,17 @@ def booklet_criterion(question: PlannedQuestion) -> Marginals:
     return Marginals((len(pilot),), [1e-9], contrasts=np.vstack(rows).T)
 
 
+def _contrasts(question: PlannedQuestion, names: tuple[str, ...]) -> Array:
+    """The rows (r, k) of the shares or cells of parts, or of the mean among those who are asked."""
+    mean_row = question.mean_row(names[0]) if len(names) == 1 else None
+    return np.asarray(question.members(*names) if mean_row is None else mean_row[None], dtype=np.float64)
+
+
 def _booklet_loss(question: PlannedQuestion, weights: Integers, D: int) -> float:
     """The largest relative growth of a share's variance among a booklet's questions, compared with the plan."""
     loss = 0.0
     for part in question.parts:
-        contrasts = np.asarray(question.members(part.name), dtype=np.float64)
+        contrasts = _contrasts(question, (part.name,))
         planned, actual = (
             contrast_variances(channel, question.shares, contrasts)
             for channel in (Channel(question.channel.matrix), Channel(weights / D))
@@ -313,13 +413,16 @@ def _booklet_loss(question: PlannedQuestion, weights: Integers, D: int) -> float
 class Sheet:
     """The channel of one question: integers (k, m) whose rows add up to D.
 
-    loss, least : the share by which its error exceeds that of the best channel with the same epsilon and any
-        probabilities; and this share before reports were merged.
+    - `loss` : the fraction by which its error exceeds that of the best channel with the same epsilon and any
+      probabilities. Under a cap on eta it is compared with the planned channel.
+    - `least` : the same fraction before reports were merged.
+    - `error` : the criterion at the pilot.
     """
 
     weights: Integers
     loss: float
     least: float
+    error: float = math.inf
 
 
 def design_sheet(
@@ -330,23 +433,32 @@ def design_sheet(
     deadline: Deadline = UNLIMITED,
     thorough: bool = False,
     criterion: Criterion | None = None,
+    eta: float | None = None,
+    planned: Channel | None = None,
 ) -> Sheet | None:
     """Design the integers with the least error at `pilot`, then merge reports.
 
     pilot : shares (k,). epsilon : nats.
 
     Merging may raise the error by the share `simpler`. thorough : as for `paper_survey`. criterion : the error, a sum
-    of variances; that of all shares by default. None if no channel over D was found that separates all answers.
+    of variances; that of all shares by default. eta : a cap on total variation, if any. planned : the channel of the
+    plan, near which the search begins and with which the error is compared; by default the best one within epsilon.
+    None if no channel over D was found that separates all answers.
     """
     utility = FisherInformation(pilot, AOptimal() if criterion is None else criterion)
-    constraints: list[Constraint] = [LocalDP(epsilon), Denominator(D)]
-    designs: list[Design] = []
+    limits: list[Constraint] = [LocalDP(epsilon), *([] if eta is None else [TotalVariation(eta)])]
+    constraints, designs = [*limits, Denominator(D)], list[Design]()
     turn = deadline.turn(0, 3)
     if thorough:
         with suppress(InvalidInput):  # with many answers the program has too many columns
             designs.append(optimal_channel(utility, constraints, method=IntegerProgram(), certify=False, **turn.passed))
-    turn = deadline.turn(1, 3)  # rounding often gives fewer reports
-    designs.append(optimal_channel(utility, constraints, method=Rounded(), certify=False, **turn.passed))
+    turn = deadline.turn(1, 3)
+    if planned is None:
+        planned = optimal_channel(utility, limits, certify=False, **turn.passed).channel
+    best_error = float(utility.value(planned))
+    start = planned if planned.shape[1] <= D else merge_rare_reports(planned, pilot, 1 / D)
+    turn = deadline.turn(2, 3)  # rounding often gives fewer reports
+    designs.append(optimal_channel(utility, constraints, method=Rounded(start), certify=False, **turn.passed))
     smallest_error = min(design.value for design in designs)
     if not smallest_error < np.inf:
         return None
@@ -356,10 +468,9 @@ def design_sheet(
         if design.value < np.inf
     ]
     weights = min(merged, key=lambda candidate: (candidate.shape[1], utility.value(candidate / D)))
-    turn = deadline.turn(2, 3)
-    unrestricted = optimal_channel(utility, LocalDP(epsilon), certify=False, **turn.passed).value
-    loss = float(utility.value(weights / D) / unrestricted - 1)
-    return Sheet(weights, max(loss, 0.0), max(float(smallest_error / unrestricted - 1), 0.0))
+    error = float(utility.value(weights / D))
+    losses = [max(value / best_error - 1, 0.0) for value in (error, smallest_error)]
+    return Sheet(weights, losses[0], losses[1], error)
 
 
 def _merge_reports(channel: Channel, utility: FisherInformation, D: int, max_error: float) -> Integers:
@@ -402,7 +513,7 @@ def _cheapest_merges(weights: Integers, utility: FisherInformation) -> list[tupl
         + terms(columns[:, first] + columns[:, second])
     )
     scale = np.trace(merged_information, axis1=1, axis2=2)[:, None, None] / len(pilot)
-    is_regular = np.abs(np.linalg.det(merged_information / scale)) > 1e-12
+    is_regular = np.linalg.eigvalsh(merged_information / scale)[:, 0] > 1e-12
     losses = np.full(len(first), np.inf)
     losses[is_regular] = np.einsum(
         "xr,nxy,yr->n", factor, np.linalg.inv(merged_information[is_regular]), factor, optimize=True

@@ -17,7 +17,15 @@ from itertools import combinations
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import Criterion, Design, FisherInformation, Marginals, MVOptimal, optimal_channel
+from ldpopt.design import (
+    Criterion,
+    Design,
+    FisherInformation,
+    Marginals,
+    MVOptimal,
+    ThresholdColumns,
+    optimal_channel,
+)
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.mechanisms import randomized_response
 from ldpopt.numbers.tolerances import BOOKLET_RTOL
@@ -26,9 +34,11 @@ from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array
 from ldpopt_survey.estimate.linear import contrast_moments, contrast_variances, reports_to_estimate
 from ldpopt_survey.plan.booklet import (
+    MAX_BALANCED_CELLS,
     MIN_REPORT_PROBABILITY,
     Booklet,
     BookletShares,
+    balanced_channel,
     booklet_of,
     criterion_of,
     merge_rare_reports,
@@ -45,6 +55,7 @@ from ldpopt_survey.plan.booklet_rules import (
 )
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_for_shares, solve_shares
 from ldpopt_survey.plan.budget import Needs, SharedNeeds
+from ldpopt_survey.plan.number_points import MIN_POINTS, points_of, points_of_part
 from ldpopt_survey.plan.numbers_and_sets import multi_select
 from ldpopt_survey.plan.precision import MAX_MINIMAX_CATEGORIES, limits, no_channel_found, prior_for_search
 from ldpopt_survey.plan.reweighing import reweighed_channel
@@ -65,6 +76,9 @@ MAX_UNIT_CELLS = 40
 MAX_TABLE_CELLS = 256
 """The most answers to questions that are wanted together."""
 
+CAPPED_ROUNDS = 3
+"""The designs of a balanced channel whose reports are weighed anew under a cap on eta; a design takes up to 1 s."""
+
 MAX_SET_CELLS = 16
 """The most sets of options, of uneven shares, among which a channel is searched for: about half a second."""
 
@@ -76,6 +90,9 @@ MIN_BOOKLET_SAVING = 0.02
 
 MAX_SEARCH_EFFORT = 700
 """The most squares of numbers of cells, in sum, of the booklets that are tried: about half a second."""
+
+TABLE_GAP = 1e-3
+"""The relative gap of the channels of questions that hang on one another where many budgets are compared."""
 
 MAX_TABLE_COST_FACTOR = 1.02
 """How many times the respondents a booklet may need so that its report tells the table of its questions, too."""
@@ -106,22 +123,27 @@ class BookletPlanner:
     table_pairs : pairs of questions that need a two-way table.
     tables : tables with targets.
     search_joint : True to search for channels of several units that are not known in closed form.
-    certify : True to prove that the channels of single questions are optimal.
+    certify : False, without `search_joint`, to design coarsely, for a comparison of budgets.
+        Respondents may then be more than the fewest by `TABLE_GAP`.
+    starts : channels at other budgets, by units, near which such coarse searches begin; each adds its own.
     """
 
     def __init__(
         self, units: Sequence[Unit], epsilon: float, eta: float | None, table_pairs: Sequence[tuple[str, str]] = (),
         search_joint: bool = True, certify: bool = True, tables: Sequence[Table] = (),
+        starts: dict[tuple[Unit, ...], Channel] | None = None,
     ) -> None:  # fmt: skip
         self.units, self.epsilon, self.eta = tuple(units), epsilon, eta
         self.search_joint, self.certify = search_joint, certify
+        self.starts = {} if starts is None else starts
         unit_by_name = {question.name: unit for unit in self.units for question in unit.questions}
         unit_by_name |= {question.option_of: unit for unit in self.units for question in unit.questions if unit.options}
         if unsuitable_names := [name for pair in table_pairs for name in pair if name not in unit_by_name]:
             expected = "names of questions that share the budget (one that everybody is asked needs no `together`)"
             raise invalid("[budget] together", expected, unsuitable_names[0])
         if unsuitable_names := [name for pair in table_pairs for name in pair if not unit_by_name[name].joins]:
-            raise invalid("[budget] together", "questions whose shares are wanted", unsuitable_names[0])
+            expected = "questions that share no report with a number, and whose missing answers are not left out"
+            raise invalid("[budget] together", expected, unsuitable_names[0])
         self.pairs: dict[tuple[Unit, ...], list[Table]] = {}
         for table in tables:
             units_of_table = [unit for unit in self.units if unit in {unit_by_name[name] for name in table.names}]
@@ -207,14 +229,18 @@ class BookletPlanner:
         best = self._without_rare_reports(units, channel, pilot, targets, joint=True)
         alternatives = [self._mixed_booklets(units, deadline)]
         unmerged_rate = min(booklet_of(units, channel, None, pilot, targets).rates.values())
-        if min(best.rates.values()) < (1 - BOOKLET_RTOL) * unmerged_rate and self.eta is None and not deadline.over():
+        loses_by_merging = min(best.rates.values()) < (1 - BOOKLET_RTOL) * unmerged_rate
+        if (loses_by_merging or self.eta is not None) and not deadline.over():
             pool = [
                 channel,
                 merge_rare_reports(channel, pilot),
                 *(candidate for candidate in alternatives if candidate is not None),
             ]
+            if self.eta is not None:  # the search under a cap is for a sum of variances, not for the largest
+                constraints = limits(self.epsilon, self.eta)
+                pool.append(balanced_channel(binding_targets(targets), pilot, constraints, deadline, CAPPED_ROUNDS))
             alternatives.append(
-                reweighed_channel(pool, self._response(len(pilot)), pilot, targets, MIN_REPORT_PROBABILITY)
+                reweighed_channel(pool, self._response(len(pilot)), pilot, targets, MIN_REPORT_PROBABILITY, self.eta)
             )
         for alternative in alternatives:
             if alternative is not None and (pilot @ alternative.matrix).min() >= MIN_REPORT_PROBABILITY:
@@ -251,6 +277,8 @@ class BookletPlanner:
         order = [place for place, unit in enumerate(self.units) if unit.joins]
         order.sort(key=lambda place: (len(self.units[place].cells), repr(self.units[place].kind), place))
         m, longest = len(order), questions_per_booklet(self.epsilon, self.eta)
+        if m < 2:
+            return []
         savings: dict[tuple[int, ...], tuple[float, int]] = {}
         saving_by_sizes: dict[tuple[int, ...], float] = {}
         for size in sorted(
@@ -340,7 +368,7 @@ class BookletPlanner:
         key = (*(unit.kind for unit in units), None if further is None else further.kind)
         if key not in self._design_cache:
             try:
-                self._design_cache[key] = self._found(units, further, deadline)
+                self._design_cache[key] = self._channel_for_shares(units, further, deadline)
             except (InvalidInput, SolverError) as error:  # of too many cells under a cap, say
                 if deadline.late or len(units) == 1:
                     raise
@@ -362,13 +390,13 @@ class BookletPlanner:
             return replace(booklet, rates={**booklet.rates, **power})
         return booklet
 
-    def _found(
+    def _channel_for_shares(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
     ) -> tuple[Channel, Design | None] | None:
         """Return the result of `_design`; for a single unit, a channel for a pilot near its own if that is better.
 
-        That is so where the search fails at a share near 0, and where estimates by the best channel rest on rare
-        reports, so that it takes many more respondents than the targets to trust their intervals.
+        The search may fail at a share near 0. Estimates by the best channel may rest on rare reports, so that their
+        intervals need many more respondents than the targets.
         """
         if len(units) > 1 or further:
             return self._design(units, further, deadline)
@@ -410,6 +438,8 @@ class BookletPlanner:
             return multi_select(units[0].options[::-1], self.epsilon).best.channel, None
         pilot, targets = shares_and_targets(units, further)
         targets, k = binding_targets(targets), len(pilot)
+        if len(units) == 1 and units[0].has_number:
+            return self._channel_with_numbers(units[0], eta, pilot, targets, deadline), None
         if not further and is_known(units) and len({t.variance for t in targets}) == 1:
             response = randomized_response(k, self.epsilon)
             if eta is not None and (variation := float(total_variation(response))) > eta:
@@ -451,11 +481,28 @@ class BookletPlanner:
         else:
             criterion = criterion_of(targets, pilot)
         utility, constraints = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
-        design = optimal_channel(utility, constraints, time_limit=deadline.left, certify=False)
+        is_table_entry = not self.certify and not self.search_joint and len(units) == 1 and eta is None
+        method = ThresholdColumns(TABLE_GAP, self.starts.get(units)) if is_table_entry and not units[0].plain else None
+        try:
+            design = optimal_channel(
+                utility, constraints, method=method, time_limit=deadline.left, certify=False
+            )  # fmt: skip
+        except InvalidInput:
+            if method is None:
+                raise
+            design = optimal_channel(utility, constraints, time_limit=deadline.left, certify=False)
+        if is_table_entry:
+            self.starts[units] = design.channel
         if len(units) == 1 and units[0].options and eta is None and not further:
             return self._better_for_options(units[0], design.channel), None
-        if len(units) == 1:
+        if len(units) == 1 and units[0].plain:
             return design.channel, None
+        if len(units) == 1 and k > MAX_BALANCED_CELLS:
+            return design.channel, None
+        if len(units) == 1:
+            balanced = balanced_channel(targets, pilot, constraints, deadline)
+            booklets = [booklet_of(units, channel, None, pilot, targets) for channel in (design.channel, balanced)]
+            return max(booklets, key=lambda booklet: min(booklet.rates.values())).channel, None
         best = self._without_rare_reports(units, design.channel, pilot, targets)
         if further is not None:
             response_booklet = booklet_of(units, self._response(k), None, pilot, targets)
@@ -490,6 +537,22 @@ class BookletPlanner:
         ]
         return max(booklets, key=lambda booklet: min(booklet.rates.values())).channel
 
+    def _channel_with_numbers(
+        self, unit: Unit, eta: float | None, pilot: Array, targets: Sequence[Target], deadline: Deadline
+    ) -> Channel:
+        """Return the channel of questions that hang on one another and of numbers, by points between which it is
+        searched.
+
+        Where these are too many, the report is about one of the questions.
+        """
+        max_cells = MAX_UNIT_CELLS if eta is None else MAX_CAPPED_CELLS
+        points = points_of(unit, MAX_CAPPED_CELLS) or points_of(unit, max_cells, MIN_POINTS)
+        if points is None:
+            return self._channel_by_parts(unit, eta, deadline)
+        rows = points.rows(np.array([target.row for target in targets]))
+        on_points = [replace(target, row=row) for target, row in zip(targets, rows, strict=True)]
+        return points.channel(balanced_channel(on_points, points.pilot(pilot), limits(self.epsilon, eta), deadline))
+
     def _channel_by_parts(self, unit: Unit, eta: float | None, deadline: Deadline) -> Channel:
         """Return the channel that reports on one question of a unit, drawn by a public coin.
 
@@ -499,19 +562,29 @@ class BookletPlanner:
         channels, requirements = [], []
         for place, part in enumerate(unit.parts):
             answers = [part.categories.index(cell[place]) for cell in unit.cells]
-            answer_shares = np.bincount(answers, unit.pilot, len(part.categories))
-            utility = FisherInformation(answer_shares / answer_shares.sum())
-            design = optimal_channel(utility, limits(self.epsilon, eta), time_limit=deadline.left, certify=False)
+            answer_shares = np.asarray(np.bincount(answers, unit.pilot, len(part.categories)), dtype=np.float64)
             rows = {answer: row for row, answer in enumerate(answers)}
             cell_by_answer = [rows[answer] for answer in range(len(answer_shares))]
             targets = [target for target in (*unit.targets, *unit.finer) if target.key[0] == part.name]
             contrasts = np.array([target.row[cell_by_answer] for target in targets]).reshape(-1, len(answer_shares))
-            variances = contrast_variances(design.channel, answer_shares / answer_shares.sum(), contrasts)
+            if part.measure == "mean":
+                points = points_of_part(part)
+                on_points = [
+                    replace(target, row=row) for target, row in zip(targets, points.rows(contrasts), strict=True)
+                ]
+                shares, constraints = points.pilot(answer_shares), limits(self.epsilon, eta)
+                channel = points.channel(balanced_channel(on_points, shares, constraints, deadline))
+            else:
+                utility = FisherInformation(answer_shares / answer_shares.sum())
+                channel = optimal_channel(
+                    utility, limits(self.epsilon, eta), time_limit=deadline.left, certify=False
+                ).channel
+            variances = contrast_variances(channel, answer_shares / answer_shares.sum(), contrasts)
             limits_on_variances = [target.variance for target in targets]
             requirements.append(
                 max([v / limit for v, limit in zip(variances, limits_on_variances, strict=True)], default=0.0)
             )
-            channels.append(design.channel.matrix[answers])
+            channels.append(channel.matrix[answers])
         shares = np.array(requirements) / sum(requirements)
         matrix = np.hstack(
             [share * matrix_of_part for share, matrix_of_part in zip(shares, channels, strict=True) if share > 0]

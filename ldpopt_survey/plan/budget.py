@@ -38,8 +38,7 @@ class Budget:
 
     With delta = 0 the epsilons of the questions add up. With delta > 0 the questions, each with its total variation
     eta_i, are composed exactly. For equal questions this is Theorem 2 [GI, Thm 2]. The cap `eta` bounds the total
-    variation
-    of all reports together.
+    variation of all reports together.
 
     >>> Budget(2.0).allows([(0.5, 0.25), (1.5, 0.5)])
     True
@@ -150,9 +149,8 @@ def split_budget(
     max_designed : The largest number of categories with an optimal channel for every epsilon in the search, without a
     cap
         on eta. For more, subset selection at uniform proportions gives the shape of the curve of respondents, and
-        optimal
-        channels fix its height to 0.2 % at the final split. With 0 this is done for all questions, in a tenth of the
-        time.
+        optimal channels fix its height to 0.2 % at the final split. With 0 this is done for all questions, in a tenth
+        of the time.
     time_limit, progress : As for `optimal_channel`. After the time limit, the split is one that the budget allows, not
         the best one.
 

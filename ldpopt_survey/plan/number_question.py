@@ -42,7 +42,8 @@ class NumberSpec(QuestionSpec, type="number"):
 
     A number is moved at random to one of nine points around it, so that the mean is unchanged, and the points go
     through the optimal channel for their mean. Both are one channel of integers with a row for each number, so that a
-    single random word decides, and the guarantee is that of the numbers themselves.
+    single random word decides, and the guarantee is that of the numbers themselves. With `asked_if` the mean is that of
+    the respondents who are asked, and the half-width and the pilot are about them.
 
     >>> NumberSpec("hours", low=0, high=80, step=0.5).categories[:4]
     (0, 0.5, 1, 1.5)
@@ -61,8 +62,8 @@ class NumberSpec(QuestionSpec, type="number"):
         check(self, place)
         if self.categories and self.categories != self._numbers(place):
             raise invalid(f"{place}: categories", "none beside low, high and step", Phrase("some"))
-        if self.asked_if or self.alternative is not None or self.power is not None:
-            raise invalid(place, "a number that everybody is asked, and no power", Phrase("asked_if or a power"))
+        if self.alternative is not None or self.power is not None:
+            raise invalid(place, "a number without a power (its mean has a half_width)", Phrase("a power"))
         object.__setattr__(self, "categories", self._numbers(place))
         super().__post_init__()
         if self.width is not None and not self.width.width < 1:

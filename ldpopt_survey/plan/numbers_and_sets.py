@@ -100,9 +100,8 @@ def numeric_question(
     """Design the grid and channel for a mean, and compare them with other mechanisms [KW; PM].
 
     The design needs the fewest respondents. Numbers are moved at random to one of the two grid points around them. The
-    channel over the grid is optimal for the
-    mean at the pilot. With more points numbers move less, but points are harder to distinguish. So all sizes in
-    `GRID_SIZES` are tried.
+    channel over the grid is optimal for the mean at the pilot. With more points numbers move less, but points are
+    harder to distinguish. So all sizes in `GRID_SIZES` are tried.
 
     Parameters
     ----------

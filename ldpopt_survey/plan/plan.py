@@ -155,7 +155,7 @@ class Plan(Pictured):
         return next(part for part in self.answers[name][0].answers if part.name == name)
 
     @property
-    def seen(self) -> tuple[str, ...]:
+    def questions_with_empty_reports(self) -> tuple[str, ...]:
         """The questions whose empty reports show everybody who did not answer."""
         return tuple(name for name in self.answers if self.part(name).reading.left_out)
 
@@ -164,11 +164,12 @@ class Plan(Pictured):
         """The questions whose answers are disclosed by other data in the reports, with these data."""
         return {name: tuple(map(str, sources)) for name, sources in self.revealed if name != PERSON}
 
-    def promised(self) -> tuple[float, float]:
+    def protected_claims(self) -> tuple[float, float]:
         """Return (epsilon, eta) of a respondent's reports, for all but `unprotected` answers.
 
-        The answers compared must leave the same questions among `seen` empty. Nothing is guaranteed between answering
-        and not answering one of these, since an empty report shows it. Both are 0 if no answer is protected.
+        The compared answers must leave the same of the `questions_with_empty_reports` empty. Nothing is guaranteed
+        between answering and not answering one of these, since an empty report shows it. Both are 0 if no answer is
+        protected.
         """
         protected = [q for q in self.questions if any(part.name not in self.unprotected for part in q.answers)]
         return _of_one_round(protected)
@@ -177,8 +178,8 @@ class Plan(Pictured):
     def epsilon(self) -> float:
         """A bound on the epsilon (nats) of a respondent's reports in one round, if the same of them are empty.
 
-        It is the sum of the claims of what everybody is asked, and the largest claim of a booklet: which booklet a
-        respondent gets does not depend on answers. Rounded up.
+        It is the sum of the claims of the questions that everybody is asked, and the largest claim of a booklet. The
+        booklet of a respondent does not depend on answers. Rounded up.
         """
         return _of_one_round(self.questions)[0]
 
@@ -232,8 +233,8 @@ class Plan(Pictured):
     def to_json(self) -> str:
         """Write the plan as JSON text (schema ``ldpopt-plan``), with its checksum.
 
-        It has version 2, version 3 if it states how answers are written in files, or version 4 if it states who is
-        asked what.
+        It has version 2, version 3 if it states how answers are written in files, or version 4 if it has booklets or
+        questions that share a report.
         """
         content = self._content()
         return strict.json_text({**content, "checksum": _checksum(content)})
@@ -301,10 +302,22 @@ Channels = Mapping[str, ChannelLike] | Callable[[QuestionSpec], ChannelLike]
 def make_plan(spec: SurveySpec, channels: Channels, bits: int = MAXIMUM_BITS) -> Plan:
     """Build the plan of the questions of `spec` with `channels`, rounded to exact ones.
 
-    channels : a channel for each question's name, or a function from a `QuestionSpec` to one. Rows are the
+    Parameters
+    ----------
+    spec : The description of the survey.
+    channels : A channel for each question's name, or a function from a `QuestionSpec` to one. Rows are the
         categories, in order. An array takes the categories as its inputs; a channel must have them.
+    bits : The probabilities are multiples of 2^-bits.
 
-    Raises `InvalidInput` if a channel does not fit, or the questions together exceed the budget.
+    Returns
+    -------
+    Plan
+        The plan, with the guarantees that its integers prove.
+
+    Raises
+    ------
+    InvalidInput
+        If a channel does not fit, or the questions together exceed the budget.
 
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes")),), epsilon=1.1)
     >>> make_plan(spec, {"vote": [[0.75, 0.25], [0.25, 0.75]]}, bits=8).eta

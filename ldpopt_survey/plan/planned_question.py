@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +47,7 @@ class Part(ByValue):
     asked_if : pairs of another part's name and those of its answers after which this question is asked. After others
         its answer is `NOT_APPLICABLE`, the last of its categories.
     option_of : the question that has it as an option; its name is that question's, a colon and the option.
+    measure : "shares" of its answers, or the "mean" of numbers among those who are asked.
     name, column, categories, unknown, missing, reading, pilot : as for `PlannedQuestion`.
     """
 
@@ -65,6 +65,7 @@ class Part(ByValue):
         dump=lambda pairs: [[name, [to_jsonable(label) for label in labels]] for name, labels in pairs],
     )  # fmt: skip
     option_of: str | None = key(text, default=None, omit=True)
+    measure: str = key(choice("shares", "mean"), default="shares", omit=True)
 
     def __post_init__(self) -> None:
         place = f"question {self.name!r}"
@@ -77,13 +78,22 @@ class Part(ByValue):
         if self.asked_if and self.reading.left_out:
             expected = '"category", "counted" or "refuse" beside asked_if (an empty report tells that it was asked)'
             raise invalid(f"{place}: missing_answers", expected, self.reading.missing_answers)
-
-    measure: ClassVar[str] = "shares"
+        _check_numbers(self.measure, self.asked, place)
 
     @property
     def measured(self) -> tuple[Label, ...]:
-        """The labels whose shares are estimated: its categories."""
-        return self.categories
+        """The labels whose shares are estimated: its categories, or for a mean the ends of the range.
+
+        `NOT_APPLICABLE` follows the ends where not everybody is asked.
+        """
+        if self.measure == "shares":
+            return self.categories
+        return (*self.ends, NOT_APPLICABLE) if self.asked_if else self.ends
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest answer, of a question whose mean is estimated; else 0 and 1."""
+        return _ends_of(self.measure, self.asked)
 
     @property
     def asked(self) -> tuple[Label, ...]:
@@ -108,7 +118,9 @@ def cells_of(parts: Sequence[Part]) -> tuple[tuple[Label, ...], ...]:
             raise InvalidInput(f"{place} needs a distinct name, and conditions on earlier parts only")
         if len(cells) * len(part.categories) > MAX_CELLS:
             raise invalid(
-                place, f"at most {MAX_CELLS} answers of all parts together", len(cells) * len(part.categories)
+                place,
+                f"at most {MAX_CELLS:,} answers of all parts together (a larger step, fewer answers)",
+                len(cells) * len(part.categories),
             )
         cells = [
             (*cell, label)
@@ -117,6 +129,35 @@ def cells_of(parts: Sequence[Part]) -> tuple[tuple[Label, ...], ...]:
         ]
         names.append(part.name)
     return tuple(cells)
+
+
+def _check_numbers(measure: str, answers: tuple[Label, ...], place: str) -> None:
+    """Raise `InvalidInput` unless answers whose mean is estimated are two different numbers or more."""
+    if measure == "mean" and not (len(answers) > 1 and all(type(answer) in (int, float) for answer in answers)):
+        raise invalid(f"{place}: categories", "numbers, whose mean is estimated", answers[:8])
+
+
+def _ends_of(measure: str, answers: tuple[Label, ...]) -> tuple[Any, Any]:
+    """Return the smallest and the largest number if the mean is estimated; else 0 and 1, the ends of a share."""
+    if measure == "shares":
+        return 0.0, 1.0
+    numbers: list[Any] = list(answers)
+    return min(numbers), max(numbers)
+
+
+def _measured_rows(question: Part | PlannedQuestion) -> Array:
+    """Return weights (r, categories) that sum a question's categories to its `measured` shares.
+
+    A number between the ends of its range counts as shares of both, with the number as their mean.
+    """
+    if question.measure == "shares":
+        return np.eye(len(question.categories))
+    numbers, (low, high) = np.array(getattr(question, "asked", question.categories), dtype=np.float64), question.ends
+    upper_share = (numbers - low) / (high - low)
+    rows = np.zeros((len(question.measured), len(question.categories)))
+    rows[:2, : len(numbers)] = 1 - upper_share, upper_share
+    rows[2:, len(numbers) :] = 1.0
+    return rows
 
 
 MAX_DENOMINATOR = 10**6
@@ -188,8 +229,9 @@ class PlannedQuestion(Result):
         has_no_column = self.column == "" and self.reading == Reading(missing_answers="refuse")
         if self.parts and not (self.categories == cells_of(self.parts) and has_no_column):
             raise invalid(f"{place}: channel", "the cells of its parts as inputs, and no column", self.categories[:8])
-        if self.measure == "mean" and not all(type(category) in (int, float) for category in self.categories):
-            raise invalid(f"{place}: categories", "numbers, whose mean is estimated", self.categories[:8])
+        if self.measure == "mean" and self.parts:
+            raise invalid(f"{place}: measure", "none beside parts, each of which has its own", self.measure)
+        _check_numbers(self.measure, self.categories, place)
 
     @property
     def answers(self) -> tuple[Part | PlannedQuestion, ...]:
@@ -199,10 +241,12 @@ class PlannedQuestion(Result):
     @property
     def measured(self) -> tuple[Label, ...]:
         """The labels whose shares are estimated: its categories, or the ends of the range for a mean."""
-        if self.measure == "shares":
-            return self.categories
-        numbers: list[Any] = list(self.categories)
-        return min(numbers), max(numbers)
+        return self.categories if self.measure == "shares" else self.ends
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smallest and the largest answer, of a question whose mean is estimated; else 0 and 1."""
+        return _ends_of(self.measure, self.categories)
 
     @property
     def may_be_empty(self) -> bool:
@@ -223,19 +267,32 @@ class PlannedQuestion(Result):
         )
 
     def members(self, *names: str) -> Array:
-        """Return 0/1 rows (r, k): the categories that have each answer to these parts.
+        """Return rows (r, k) of the categories, one for each combination of the `measured` labels of these parts.
 
-        If the mean is estimated, it returns the shares (2, k) of both ends of the range that have each answer as their
-        mean.
+        Shares of answers have 0/1 rows. A number counts as shares of both ends of its range, with itself as their mean.
         """
-        if self.measure == "mean":
-            upper_share = np.array(self.categories, dtype=np.float64)
-            upper_share = (upper_share - upper_share.min()) / np.ptp(upper_share)
-            return np.stack([1 - upper_share, upper_share])
         part_names = [part.name for part in self.answers]
-        positions = [part_names.index(name) for name in names]
-        answers = np.array(list(product(*(range(len(self.answers[i].categories)) for i in positions))))
-        return np.asarray((self.places[:, positions] == answers[:, None]).all(axis=2), dtype=np.float64)
+        rows = np.ones((1, len(self.categories)))
+        for position in map(part_names.index, names):
+            of_part = _measured_rows(self.answers[position])[:, self.places[:, position]]
+            rows = (rows[:, None] * of_part).reshape(-1, len(self.categories))
+        return rows
+
+    def mean_row(self, name: str) -> Array | None:
+        """Return the row (k,) of the linearized mean among those who are asked, on a scale from 0 to 1 [SSW, 5.6].
+
+        Its expectation is the mean at the pilot; it is nan if that asks nobody. None unless the mean is estimated.
+        """
+        part = next(part for part in self.answers if part.name == name)
+        if part.measure == "shares":
+            return None
+        lower_share, upper_share = self.members(name)[:2]
+        is_asked = lower_share + upper_share
+        share = float(is_asked @ self.shares)
+        if not share > 0:
+            return np.full(len(is_asked), np.nan)
+        mean = float(upper_share @ self.shares) / share
+        return np.asarray((upper_share - mean * is_asked) / share + mean)
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -291,4 +348,9 @@ def planned_question(
 def non_answers(part: Part | PlannedQuestion) -> tuple[Label, ...]:
     """Return the categories without an answer: of missing ones, and "not applicable"."""
     missing = (part.missing,) if part.reading.own_category and part.missing is not None else ()
-    return (*missing, *((NOT_APPLICABLE,) if getattr(part, "asked_if", ()) else ()))
+    return (*missing, *((NOT_APPLICABLE,) if asks_some(part) else ()))
+
+
+def asks_some(part: Part | PlannedQuestion) -> bool:
+    """Return True if the question is asked only after some answers to others."""
+    return bool(getattr(part, "asked_if", ()))

@@ -50,12 +50,12 @@ class Merging:
     """A guess that a person confirms: answers that a proposal would count as another one, or as none.
 
     - `question` : the question.
-    - `told` : the values that would be merged, for the holder of the answers alone.
+    - `change` : a description with the values that would be merged, for the holder of the answers alone.
     - `accept`, `decline` : the options of the command line that confirm it, and that keep the answers separate.
     """
 
     question: str
-    told: str
+    change: str
     accept: tuple[str, ...]
     decline: tuple[str, ...]
 
@@ -64,16 +64,16 @@ class Merging:
 class ProposedQuestion(Result):
     """Question that a column could become, with remarks for the reader of the proposal.
 
-    seen : counts in the file, for the holder of the answers alone.
+    observations : counts in the file, for the holder of the answers alone.
     merges : the guesses that merge or drop answers.
 
-    >>> ProposedQuestion(QuestionSpec("vote", ("no", "yes")), seen=("Seen once in the file: 'yes'.",)).spec.name
+    >>> ProposedQuestion(QuestionSpec("vote", ("no", "yes")), observations=("Seen once in the file: 'yes'.",)).spec.name
     'vote'
     """
 
     spec: QuestionSpec
     remarks: tuple[str, ...] = ()
-    seen: tuple[str, ...] = ()
+    observations: tuple[str, ...] = ()
     merges: tuple[Merging, ...] = ()
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -135,7 +135,7 @@ class ProposalOptions:
     - `missing_codes` : for a column, or under "" for all of them, the codes that stand for "no answer".
     - `missing_answers` : the treatment of missing answers, as in `Reading`. A column without any refuses them.
     - `answers` : for a column, entries that are answers although they look like codes for "no answer".
-    - `merged`, `apart` : columns whose answers that differ only in case and blanks are one answer, or are not.
+    - `merge`, `keep_apart` : columns whose answers that differ only in case and blanks are one answer, or are not.
     - `blank_is_no`, `blank_is_missing` : questions whose empty boxes were not ticked, or are missing answers.
     - `half_width` : the target half-width of every question.
 
@@ -151,24 +151,38 @@ class ProposalOptions:
     missing_answers: str = "category"
     half_width: float = DEFAULT_WIDTH
     answers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    merged: tuple[str, ...] = ()
-    apart: tuple[str, ...] = ()
+    merge: tuple[str, ...] = ()
+    keep_apart: tuple[str, ...] = ()
     blank_is_no: tuple[str, ...] = ()
     blank_is_missing: tuple[str, ...] = ()
 
 
 def propose(profile: FileProfile, options: ProposalOptions | None = None) -> Proposal:
-    """Propose a question for every column: categories, codes for missing answers, bins.
+    r"""Propose a question for every column: categories, codes for missing answers, bins.
 
     The proposal is made from the answers themselves, without privacy. Publishing it reveals which answers occur.
-    `InvalidInput` for wishes that the file cannot fulfil.
+
+    Parameters
+    ----------
+    profile : The columns of the file, from `datafiles.columns.profile`.
+    options : Facts about the columns; by default all are guessed.
+
+    Returns
+    -------
+    Proposal
+        The questions that could be asked, and the roles of the other columns.
+
+    Raises
+    ------
+    InvalidInput
+        For options that the file cannot fulfill.
 
     >>> import tempfile
     >>> from pathlib import Path
     >>> from ldpopt_survey.datafiles.columns import profile
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = Path(folder.name, "people.csv")
-    >>> _ = path.write_text("smokes,region\\n" + "1,a\\n" * 40 + "2,b\\n" * 15 + "9,a\\n" * 5)
+    >>> _ = path.write_text("smokes,region\n" + "1,a\n" * 40 + "2,b\n" * 15 + "9,a\n" * 5)
     >>> made = propose(profile(path))
     >>> folder.cleanup()
     >>> made.questions[0].spec.categories, made.questions[0].spec.reading.missing_codes
@@ -178,7 +192,7 @@ def propose(profile: FileProfile, options: ProposalOptions | None = None) -> Pro
     boxes = {box.spec.name: box for box in find_boxes(profile.columns, options.half_width)}
     boxes = {name: box for name, box in boxes.items() if name not in [column.name for column in profile.columns]}
     known_columns = [*options.carry, *filter(None, [options.respondent]), *options.bins, *options.answers]
-    known_columns += [name for name in (*options.questions, *options.merged, *options.apart) if name not in boxes]
+    known_columns += [name for name in (*options.questions, *options.merge, *options.keep_apart) if name not in boxes]
     known_columns += [name for name in (*options.blank_is_no, *options.blank_is_missing) if name not in boxes]
     for name in (*known_columns, *filter(None, options.missing_codes)):
         profile.column(name)
@@ -331,14 +345,14 @@ def _question(column: ColumnProfile, options: ProposalOptions) -> ProposedQuesti
         return _proposed_question(
             column, declared_labels, (), codes, missing, options, remarks, observations, code_merges
         )
-    counts, spellings = ({}, {}) if column.name in options.apart else _spellings(values)
+    counts, spellings = ({}, {}) if column.name in options.keep_apart else _spellings(values)
     if not spellings or len(counts) < 2:
         return _proposed_question(column, _sorted(values), (), codes, missing, options, (), observations, code_merges)
     categories = _sorted(counts)
     labels = {str(label): label for label in categories}
     pairs = tuple((spelling, labels[common]) for spelling, common in spellings.items())
     remarks = ["Answers that differ only in capitals and blanks are taken as one: `codes` says which."]
-    if column.name not in options.merged:
+    if column.name not in options.merge:
         examples = ", ".join(f"{spelling!r} as {common!r}" for spelling, common in list(spellings.items())[:5])
         merging = f"answers that differ in capitals and blanks would count as one: {examples}"
         code_merges += (Merging(column.name, merging, ("--merge", column.name), ("--keep-apart", column.name)),)
@@ -465,8 +479,7 @@ def _codes_by_distance(column: ColumnProfile) -> list[float]:
     """Return numbers that look like codes for "no answer".
 
     They are the usual negative codes (-7 to -9, -77, -99, and so on) or 7 to 9 (97 to 99, and so on). A negative code
-    is far
-    below the other numbers and the opposite of none of them; a positive one is far above them.
+    is far below the other numbers and the opposite of none of them; a positive one is far above them.
     """
     if column.values is not None:
         numbers = sorted({float(value) for value in column.values if _is_number(value)})

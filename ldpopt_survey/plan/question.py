@@ -48,12 +48,14 @@ MIN_ETA_SHARE = 1e-2
 class QuestionPlanner(ByValue):
     """Planner of one question from its pilot (k,): respondents, epsilon, eta, width or power from the others.
 
-    pilot : the expected shares of the answers.
-    neighbourhood : the distributions around it to be safe for, if any.
+    Parameters
+    ----------
+    pilot : The expected proportions of the answers.
+    neighbourhood : The distributions around the pilot that the plan must also serve, if any.
 
-    All take `time_limit` and `progress` as `optimal_channel` does. When the time is over, they speak of the best
-    channel so far, which may need more respondents than the best one would; the epsilon or eta that comes back still
-    reaches the target, and `SolverError` says where none is known that does.
+    All methods take `time_limit` and `progress` as `optimal_channel` does. After the time limit, the results are those
+    of the best channel so far, which may need more respondents than the optimal one. The returned epsilon or eta still
+    reaches the target; without a known one, `SolverError` is raised.
 
     >>> question = QuestionPlanner([0.1, 0.9])
     >>> question.respondents(HalfWidth(0.05), epsilon=1.0)
@@ -77,15 +79,18 @@ class QuestionPlanner(ByValue):
         time_limit: float | None = None,
         progress: Progress = False,
     ) -> Channel:
-        """Design the optimal channel for a precision; by default for the sum of variances.
+        """Design the optimal channel for a precision, within epsilon (nats) and eta.
 
-        It is within epsilon (nats) and eta.
+        By default the precision is the sum of variances. A neighbourhood also uses the sum of variances instead of the
+        largest variance. With a cap on eta and more than 20 answers, the result is the channel for uniform proportions,
+        which is computed at once.
 
-        With a cap on eta and more than 20 answers it is the one for even shares, which is found at once.
-        With a neighbourhood the sum of variances is used instead of the largest variance. For a test, the result is the
-        one of three channels that needs the fewest respondents: the channel for the sum of variances, the channel that
-        keeps most of the chi-squared distance between pilot and alternative, and a binary question, on whose reports
-        the test has one degree of freedom.
+        For a test, the result is the one of three channels that needs the fewest respondents:
+
+        - the channel for the sum of variances;
+        - the channel that preserves most of the chi-squared distance between pilot and alternative;
+        - a binary question, whose reports give the test one degree of freedom.
+
         time_limit, progress : as for `optimal_channel`.
         """
         with watched(time_limit, progress) as deadline:

@@ -13,11 +13,18 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.values.distribution import Array
 from ldpopt.values.results import Result
+from ldpopt_survey.estimate.conditional_mean import MIN_SHARE_ERRORS
 from ldpopt_survey.estimate.intervals import two_sided
-from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, estimable, reports_to_estimate
+from ldpopt_survey.estimate.linear import (
+    are_estimable,
+    contrast_moments,
+    contrast_variances,
+    estimable,
+    reports_to_estimate,
+)
 from ldpopt_survey.plan.booklet import SMALLEST_VARIANCE
 from ldpopt_survey.plan.plan import Plan
-from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.planned_question import PlannedQuestion, asks_some
 
 MAX_TABLES = 45
 """The most tables of two questions whose precision is computed."""
@@ -51,6 +58,7 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
     """
     if len(names) == 1:
         is_identified, combined, third = moments_of(plan, names[0])
+        is_identified &= asks_enough(plan, names[0], n)
         return np.where(are_estimable(is_identified, combined, third, n), combined, np.inf)
     precisions = []
     for holders in plan.ways(names):
@@ -66,13 +74,16 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
 
 
 def moments_of(plan: Plan, name: str) -> tuple[npt.NDArray[np.bool_], Array, Array]:
-    """Compute the moments (r,) of the estimates of a question's shares, as `contrast_moments`, for one respondent.
+    """Compute the moments (r,) of the estimates of a question, as `contrast_moments`, for one respondent.
+
+    They are those of its shares, or of its mean among those who are asked, on a scale from 0 to 1.
 
     The estimates from all booklets are combined, in proportion to their precision.
     """
     weights, third_moments = [], []
     for holders in plan.ways((name,)):
         channel, pilot, contrasts = joint_channel(holders, (name,))
+        contrasts = contrasts if (mean_row := holders[0].mean_row(name)) is None else mean_row[None]
         fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
         is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
         weights.append(np.where(is_identified, fraction / np.maximum(variance, SMALLEST_VARIANCE), 0.0))
@@ -86,6 +97,24 @@ def moments_of(plan: Plan, name: str) -> tuple[npt.NDArray[np.bool_], Array, Arr
 def respondents_to_estimate(plan: Plan, name: str) -> float:
     """Return the fewest respondents, unrounded, who make all shares of a question estimable; inf if none do."""
     return float(reports_to_estimate(*moments_of(plan, name)).max())
+
+
+def asks_enough(plan: Plan, name: str, n: float) -> bool:
+    """Return True if n respondents tell that somebody is asked a question whose mean is estimated.
+
+    The estimated share of those who are asked must have `MIN_SHARE_ERRORS` standard errors. Other questions need none.
+    """
+    part = plan.part(name)
+    if part.measure == "shares" or not asks_some(part):
+        return True
+    share, information = 0.0, 0.0
+    for holders in plan.ways((name,)):
+        channel, pilot, contrasts = joint_channel(holders, (name,))
+        is_asked = contrasts[:2].sum(axis=0)
+        fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
+        variance = max(float(contrast_variances(channel, pilot, is_asked[None])[0]), SMALLEST_VARIANCE)
+        share, information = float(is_asked @ pilot), information + fraction / variance
+    return share * math.sqrt(n * information) >= MIN_SHARE_ERRORS
 
 
 def planned_reports(holders: Sequence[PlannedQuestion]) -> float:
@@ -169,8 +198,7 @@ def half_width_of_one(plan: Plan, name: str, n: float = math.inf) -> float:
     n : the respondents who must make its shares estimable; the result is inf if they do not.
     """
     part = plan.part(name)
-    span = float(np.ptp(np.array(part.measured, dtype=np.float64))) if part.measure == "mean" else 1.0
-    return span * two_sided(0.95) * math.sqrt(float(variances(plan, (name,), n).max()))
+    return float(part.ends[1] - part.ends[0]) * two_sided(0.95) * math.sqrt(float(variances(plan, (name,), n).max()))
 
 
 def tables_of(plan: Plan, n: float) -> tuple[ReportedPrecision, ...]:
@@ -181,7 +209,7 @@ def tables_of(plan: Plan, n: float) -> tuple[ReportedPrecision, ...]:
     pairs = dict.fromkeys(
         pair
         for question in plan.questions
-        for pair in combinations([part.name for part in question.answers], 2)
+        for pair in combinations([part.name for part in question.answers if part.measure == "shares"], 2)
         if len({getattr(plan.part(name), "option_of", None) or name for name in pair}) > 1
     )
     return tuple(

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ldpopt.channel import Channel
+from ldpopt.privacy import total_variation
 from ldpopt.values.distribution import Array
 from ldpopt_survey.plan.units import Target
 
@@ -25,12 +26,20 @@ MIN_POOL_PROBABILITY = 1e-9
 MIN_WEIGHT_FACTOR = 1.02
 """The solver's least weight, as a multiple of the one that is wanted: its weights are exact to about 1e-6."""
 
+ETA_MARGIN = 1e-6
+"""The share by which the solver's cap on the total variation is smaller, as its weights are not exact."""
+
 DROP_THRESHOLDS = (0.3, 3.0)
 """Reports are left out whose best weight is below so many times the least probability; the best of these is taken."""
 
 
 def reweighed_channel(
-    pool: Sequence[Channel], response: Channel, pilot: Array, targets: Sequence[Target], min_probability: float
+    pool: Sequence[Channel],
+    response: Channel,
+    pilot: Array,
+    targets: Sequence[Target],
+    min_probability: float,
+    eta: float | None = None,
 ) -> Channel | None:
     """Return the best channel of those reports whose probability is large enough.
 
@@ -40,29 +49,34 @@ def reweighed_channel(
     response : a channel that distinguishes all cells. Its reports stay, so that no target depends on dropped reports.
     pilot : (K,) the shares of the cells.
     targets : the targets, with the variances of one respondent's report.
+    eta : the cap on total variation, if there is one. It is linear in the weights.
     """
     columns = np.hstack([channel.matrix for channel in pool])
     columns = columns[:, pilot @ columns >= MIN_POOL_PROBABILITY]
     shapes = columns / (pilot @ columns)
     shapes = shapes[:, np.sort(np.unique(np.round(shapes, 9), axis=1, return_index=True)[1])]
     response_shapes = response.matrix / (pilot @ response.matrix)
-    free_weights = _weights(shapes, pilot, targets, 0.0) if shapes.shape[1] <= MAX_REPORTS else None
+    free_weights = _weights(shapes, pilot, targets, 0.0, eta) if shapes.shape[1] <= MAX_REPORTS else None
     candidates: list[tuple[float, Channel]] = []
     for threshold in DROP_THRESHOLDS if free_weights is not None else ():
         assert free_weights is not None
         kept_shapes = np.hstack([shapes[:, free_weights[0] >= threshold * min_probability], response_shapes])
-        solution = _weights(kept_shapes, pilot, targets, min_probability * MIN_WEIGHT_FACTOR)
+        solution = _weights(kept_shapes, pilot, targets, min_probability * MIN_WEIGHT_FACTOR, eta)
         if solution is None:
             continue
         # The solver's rows sum to 1 nearly; the nearest weights do so exactly where the columns allow it.
         weights = solution[0] - np.linalg.pinv(kept_shapes, rcond=1e-10) @ (kept_shapes @ solution[0] - 1)
         if (weights >= min_probability).all() and np.abs(kept_shapes @ weights - 1).max() <= 1e-9:
             matrix = kept_shapes * weights
-            candidates.append((solution[1], Channel(matrix / matrix.sum(axis=1, keepdims=True))))
-    return min(candidates, key=lambda response_shapes: response_shapes[0])[1] if candidates else None
+            channel = Channel(matrix / matrix.sum(axis=1, keepdims=True))
+            if eta is None or float(total_variation(channel)) <= eta:
+                candidates.append((solution[1], channel))
+    return min(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
 
-def _weights(shapes: Array, pilot: Array, targets: Sequence[Target], min_weight: float) -> tuple[Array, float] | None:
+def _weights(
+    shapes: Array, pilot: Array, targets: Sequence[Target], min_weight: float, eta: float | None
+) -> tuple[Array, float] | None:
     """Return the weights (m,), at least `min_weight`, with the smallest maximal scaled variance, and that variance."""
     import cvxpy as cp
 
@@ -71,6 +85,9 @@ def _weights(shapes: Array, pilot: Array, targets: Sequence[Target], min_weight:
     scaled_rows = np.array([(target.row - target.row @ pilot) / np.sqrt(target.variance) for target in targets])
     scale = np.abs(scaled_rows).max()
     bounds = [cp.matrix_frac(row / scale, information) <= largest for row in scaled_rows]
+    if eta is not None:
+        first, second = np.triu_indices(len(shapes), 1)
+        bounds.append(np.abs(shapes[first] - shapes[second]) / 2 @ weights <= eta * (1 - ETA_MARGIN))
     problem = cp.Problem(cp.Minimize(largest), [*bounds, weights >= min_weight, shapes @ weights == 1])
     with warnings.catch_warnings():  # the channel of inaccurate weights is checked afterwards
         warnings.simplefilter("ignore")

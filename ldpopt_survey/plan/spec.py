@@ -283,7 +283,7 @@ class SurveySpec:
     name : the name of the survey, in reports and on pages.
     round : the number of the round; a new round has new randomness and new privacy loss.
     rounds : the largest number of rounds per respondent, if it is fixed. The consent form then states the privacy loss
-        of all reports together. Without respondent ids there are no further rounds. With them, as in a panel that
+        of all reports together. Without respondent ids, further rounds are refused. With them, as in a panel that
         people join and leave, a ledger counts the rounds of each respondent.
     questions : at least one, with distinct names.
     epsilon (nats) : the budget of one respondent over all questions, if limited.

@@ -87,8 +87,8 @@ class PlannedSurvey(Pictured):
         each at uniform shares. It is nan if it is unknown.
     at_hand : the available respondents, counted as in a simple random sample, whose precision is stated; 0 if unknown.
     targets : the precision of tables, groups and regressions with these respondents.
-    for_targets : the respondents with whom all standard errors are small enough for the targets. `respondents` is
-        larger where so few would send too few of the rare reports on which some intervals rest.
+    for_targets : the number of respondents that makes all standard errors small enough for the targets.
+        `respondents` is larger if so few would send too few rare reports, and some interval rests on these.
     """
 
     plan: Plan
@@ -376,12 +376,13 @@ def respondents_needed(
     [BudgetRequirement(epsilon=1.0, respondents=1799, invited=1799)]
     """
     questions = tuple(replace(question, epsilon=None) for question in spec.questions)
-    requirements = []
+    requirements, starts, units = [], dict[tuple[Unit, ...], Channel](), None
     with watched(time_limit, progress) as deadline:
         for number, epsilon in enumerate(epsilons):
             variant = replace(spec, epsilon=epsilon, questions=questions)
             try:
-                planning = _Planning(variant, None, deadline.turn(number, len(epsilons)), search_joint=False)
+                planning = _Planning(variant, None, deadline.turn(number, len(epsilons)), False, units, starts)
+                units = planning.units
                 is_split = epsilon > MAX_BOOKLET_EPSILON and planning.better_split
                 respondents = int(planning.split) if is_split else planning.respondents
                 if is_split and planning.respondents > planning.for_targets:  # also the split may rest on rare reports
@@ -397,10 +398,12 @@ class _Planning:
     """Steps from a description to its planned survey."""
 
     def __init__(
-        self, spec: SurveySpec, respondents: int | None, deadline: Deadline, search_joint: bool = True
-    ) -> None:
+        self, spec: SurveySpec, respondents: int | None, deadline: Deadline, search_joint: bool = True,
+        units: tuple[Unit, ...] | None = None, starts: dict[tuple[Unit, ...], Channel] | None = None,
+    ) -> None:  # fmt: skip
         self.spec, self.available, self.deadline, self.search_joint = spec, respondents, deadline, search_joint
-        self.units = tuple(self._with_groups(unit) for unit in units_of(spec.questions))
+        self.units = units or tuple(self._with_groups(unit) for unit in units_of(spec.questions))
+        self.starts = starts
         self.fixed_units = [unit for unit in self.units if unit.questions[0].epsilon is not None]
         shared = {question.name for question in spec.shared}
         self.shared_units = [unit for unit in self.units if unit not in self.fixed_units and unit.name in shared]
@@ -486,7 +489,9 @@ class _Planning:
         turn = self.deadline.part(SPLIT_PROGRESS, 1.0).turn(designs_before, designs_before + 1)
         tables = self._tables(self.shared_units)
         table_pairs, search_joint = self.spec.together, self.search_joint
-        planner = BookletPlanner(self.shared_units, epsilon, eta, table_pairs, search_joint, search_joint, tables)
+        planner = BookletPlanner(
+            self.shared_units, epsilon, eta, table_pairs, search_joint, search_joint, tables, self.starts
+        )
         return planner.plan(self.spec.design or "booklets", turn)
 
     @property
@@ -638,7 +643,11 @@ class _Planning:
             planned = PlannedQuestion(name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share)
             expected = {"cells": float(len(exact.inputs)), "respondents": float(self._for_designs)}
             questions = [question for unit in booklet.units for question in unit.questions]
-            expected |= {target_key(question.name): question.width.width for question in questions if question.width}
+            expected |= {
+                target_key(question.name): question.span * question.width.width
+                for question in questions
+                if question.width
+            }
             return replace(planned, expected=expected)
         (question,) = booklet.units[0].questions
         exact = round_exact(

@@ -196,7 +196,8 @@ def _single_contrasts(plan: Plan, name: str, make: partial[Contrast]) -> Iterato
     _, pilot, cells = _cells(plan.ways((name,))[0], (name,))
     cell_shares = cells @ pilot
     if part.measure == "mean":
-        yield make("mean", np.array([0.0, 1.0]), float(cell_shares[1]))
+        mean = float(cell_shares[1] / cell_shares[:2].sum())
+        yield make("mean", np.array([-mean, 1 - mean, 0.0][: len(cell_shares)]) / cell_shares[:2].sum() + mean, mean)
         return
     is_asked = np.array([label != NOT_APPLICABLE or not getattr(part, "asked_if", ()) for label in part.categories])
     for label, member in zip(part.categories, np.eye(len(cell_shares)), strict=True):

@@ -32,7 +32,14 @@ UNIFORM_WEIGHT = 0.02
 def pilot_shares(first: Estimate | Array) -> Array:
     """Return the distribution (k,) that a second stage is designed for.
 
-    It is the first estimate, projected on the simplex and mixed with a little of the uniform distribution.
+    Parameters
+    ----------
+    first : The estimate of the first stage, or its k proportions.
+
+    Returns
+    -------
+    array
+        (k,) the estimate, projected on the simplex and mixed with a little of the uniform distribution.
 
     >>> pilot_shares(np.array([1.1, -0.1])).round(3)
     array([0.99, 0.01])
@@ -45,12 +52,26 @@ def pilot_shares(first: Estimate | Array) -> Array:
 def second_channel(
     first: Estimate, epsilon: float, eta: float = 1.0, *, time_limit: float | None = None, progress: Progress = False
 ) -> Channel:
-    """Design the optimal channel for the shares that the pilot stage estimated.
+    """Design the optimal channel for the proportions that the pilot stage estimated.
 
-    It is within epsilon (nats) and eta.
+    Every respondent is in one wave only, so each gives one report within epsilon.
 
-    Every respondent is in one wave only, so each gives one report within epsilon. `InvalidInput` unless epsilon is
-    positive and eta is in [0, 1]. time_limit, progress : as for `optimal_channel`.
+    Parameters
+    ----------
+    first : The estimate of the pilot stage.
+    epsilon : In nats.
+    eta : The cap on total variation.
+    time_limit, progress : As for `optimal_channel`.
+
+    Returns
+    -------
+    Channel
+        The channel, within epsilon and eta.
+
+    Raises
+    ------
+    InvalidInput
+        Unless epsilon is positive and eta is in [0, 1].
 
     >>> from ldpopt_survey import estimate
     >>> q = [[0.8, 0.2], [0.2, 0.8]]
@@ -64,13 +85,24 @@ def second_channel(
 
 
 def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: int = 1) -> SurveySpec:
-    """Build the survey of a second stage, with the first estimates as pilots.
+    """Build the survey of a second stage, with the first estimates as pilots and a later round.
 
-    It has a later round.
+    Parameters
+    ----------
+    spec : The survey of the first stage.
+    first : The estimates of the first wave, by question, with the same categories.
+    earlier_round : The round of the first wave.
 
-    first : the estimates of the first wave, by question. `InvalidInput` unless they have the same categories.
-    earlier_round : the round of the first wave. Numbers are planned as before, and
-        so are questions with options that it has not estimated.
+    Returns
+    -------
+    SurveySpec
+        The survey of the second wave. Numbers are planned as before, and so are questions with options that the first
+        wave has not estimated.
+
+    Raises
+    ------
+    InvalidInput
+        If an estimate is missing or has other categories.
 
     >>> from ldpopt_survey import QuestionSpec, estimate
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -113,8 +145,7 @@ class TwoStagePlan(Result):
     - `pilot`, `second` : respondents of the two waves. `pilot` is 0 if one stage is expected to do as well.
     - `channel` : the channel of the pilot wave, or of the only wave.
     - `shares`, `variances` : the sizes of the pilot wave that were tried, as fractions of n, and for each the expected
-      sum
-      of the variances of the estimated proportions.
+      sum of the variances of the estimated proportions.
     - `single`, `informed` : this expected sum for one stage, and for one stage whose channel is designed for the true
       distribution.
     """
@@ -228,13 +259,26 @@ def advise_stages(
 ) -> TwoStagePlan:
     """Plan two stages with `n` respondents for a planned question, within its guarantees.
 
-    The scenarios are four distributions drawn around the question's pilot (from a Dirichlet distribution, as uncertain
-    as
-    after twenty answers). Without a pilot they are drawn from all distributions.
+    The scenarios are four distributions drawn around the question's pilot. They have a Dirichlet distribution, as
+    uncertain as after twenty answers. Without a pilot they are drawn from all distributions.
 
-    time_limit, progress : as for `plan_two_stages`.
+    Parameters
+    ----------
+    question : The planned question.
+    n : The number of respondents.
+    draws : The number of pilot waves simulated for each size and scenario.
+    seed : The seed of the simulation.
+    time_limit, progress : As for `plan_two_stages`.
 
-    Raises `InvalidInput` for a question without privacy.
+    Returns
+    -------
+    TwoStagePlan
+        The sizes of the two waves.
+
+    Raises
+    ------
+    InvalidInput
+        For a question without privacy.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))

@@ -26,6 +26,7 @@ from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.values.deadline import Deadline, Progress
 from ldpopt.values.distribution import Array
 from ldpopt.values.labels import Label
+from ldpopt_survey.estimate.conditional_mean import PLANNED_SHARE_ERRORS
 from ldpopt_survey.estimate.intervals import two_sided
 from ldpopt_survey.plan.planned_question import NOT_APPLICABLE, Part, cells_of
 from ldpopt_survey.plan.precision import SMOOTHING_WEIGHTS, smoothed
@@ -33,6 +34,9 @@ from ldpopt_survey.plan.spec import QuestionSpec
 from ldpopt_survey.plan.targets import TargetSpec, variance_for
 
 __all__ = ["respondent_information"]
+
+MAX_NUMBER_CELLS = 2**12
+"""The most combinations of answers in a report that includes a number; the plan has a row of integers for each."""
 
 MAX_JOINT_CELLS = 64
 """The most cells of all questions together whose channel is searched for."""
@@ -63,7 +67,7 @@ class Unit:
         return tuple(
             Part(
                 q.name, q.column, (*q.categories, NOT_APPLICABLE) if q.asked_if else q.categories, q.unknown, q.missing,
-                q.reading, None if q.asked_if else q.pilot, q.asked_if, q.option_of or None,
+                q.reading, None if q.asked_if else q.pilot, q.asked_if, q.option_of or None, q.measure,
             )
             for q in self.questions
         )  # fmt: skip
@@ -101,6 +105,10 @@ class Unit:
                 if relative is not None:
                     variance = variance_for(None, relative, value, setting, span)
                     targets.append(Target((question.name, label, "relative"), row, variance))
+            if question.scores is not None and question.asked_if:
+                is_asked = np.array([float(cell[position] != NOT_APPLICABLE) for cell in self.cells])
+                limit = float(is_asked @ self.pilot) / PLANNED_SHARE_ERRORS
+                targets.append(Target((question.name, "share of the asked"), is_asked, limit**2))
         return tuple(targets)
 
     @cached_property
@@ -124,15 +132,16 @@ class Unit:
         Values are in the units of the answers, for a mean.
         """
         part, question = self.parts[place], self.questions[place]
-        if question.scores is not None:
-            return [
-                (
-                    question.measure,
-                    question.scores,
-                    question.lowest + question.span * float(self.pilot @ question.scores),
-                )
-            ]
         is_asked = np.array([cell[place] != NOT_APPLICABLE or not part.asked_if for cell in self.cells], dtype=float)
+        if not float(is_asked @ self.pilot) > 0:
+            expected = "answers of positive expected shares (in the pilots of these questions)"
+            raise invalid(f"question {question.name!r}: asked_if", expected, Phrase("answers that nobody gives"))
+        if question.scores is not None:
+            mean = float(question.shares @ question.scores)
+            score = dict(zip(part.asked, question.scores.tolist(), strict=True))
+            deviations = np.array([score.get(cell[place], mean) - mean for cell in self.cells])
+            row = deviations * is_asked / float(is_asked @ self.pilot) + mean
+            return [(question.measure, row, question.lowest + question.span * mean)]
         quantities = []
         for label, share in zip(part.asked, question.shares, strict=True):
             is_label = np.array([float(cell[place] == label) for cell in self.cells])
@@ -164,7 +173,7 @@ class Unit:
     @property
     def joins(self) -> bool:
         """True if it may share a report with others: shares are estimated, and no missing answer is left out."""
-        return not any(q.reading.left_out or q.scores is not None for q in self.questions)
+        return not self.has_number and not any(q.reading.left_out for q in self.questions)
 
     @property
     def epsilon(self) -> float:
@@ -175,6 +184,11 @@ class Unit:
     def plain(self) -> bool:
         """True if it is a single question."""
         return len(self.questions) == 1
+
+    @property
+    def has_number(self) -> bool:
+        """True if the mean of one of its questions is estimated."""
+        return any(question.scores is not None for question in self.questions)
 
     @property
     def even(self) -> bool:
@@ -242,10 +256,13 @@ def units_of(questions: Sequence[QuestionSpec]) -> tuple[Unit, ...]:
             old, new = group[question.name], group[name]
             group = {part: new if root_of_part == old else root_of_part for part, root_of_part in group.items()}
     units = [Unit(tuple(q for q in questions if group[q.name] == root)) for root in dict.fromkeys(group.values())]
-    for question in (question for unit in units if not unit.plain for question in unit.questions):
+    for joint_unit, question in ((unit, question) for unit in units if not unit.plain for question in unit.questions):
         if question.test is not None:
             expected = "a half_width alone, where asked_if makes questions share a report"
             raise invalid(f"question {question.name!r}: alternative", expected, Phrase("a power, too"))
+        if question.scores is not None and (combinations := len(joint_unit.cells)) > MAX_NUMBER_CELLS:
+            expected = f"at most {MAX_NUMBER_CELLS:,} combinations of answers in one report (a larger step)"
+            raise invalid(f"question {question.name!r}: asked_if", expected, combinations)
     return tuple(units)
 
 

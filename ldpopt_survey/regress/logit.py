@@ -341,8 +341,7 @@ def logit_regression(
 
     Often the likelihood has no finite maximum for private predictors with rare combinations. The coefficients are then
     penalized, as if log-odds were normal about 0 with a standard deviation of 3 per root mean square of a regressor,
-    and
-    `method` reports it.
+    and `method` reports it.
 
     >>> data = {"evade": [0, 0, 0, 1, 0, 1, 1, 1], "group": list("aaaabbbb")}
     >>> logit_regression("evade ~ group", data, {"evade": [[0.9, 0.1], [0.1, 0.9]]}).kind
@@ -424,9 +423,16 @@ def logistic_regression(
 
 
 def with_constant(design: Any) -> Any:
-    """Add a first column of ones to the design (n, d), shape (n, d + 1).
+    """Add a first column of ones to a design.
 
-    In a data frame the new column is ``const``.
+    Parameters
+    ----------
+    design : (n, d) regressors, an array or a data frame.
+
+    Returns
+    -------
+    array or data frame
+        (n, d + 1); in a data frame the new column is ``const``.
 
     >>> with_constant([[2.0], [3.0]])
     array([[1., 2.],

@@ -63,8 +63,7 @@ class Moments:
     - `report` : (n,) positions among all R possible reports of the predictors, or of the outcome together with them.
     - `cell` : (R, z) each report's unbiased indicators of the cells of the private predictors.
     - `outcome` : (R, z, e) or (R, z, 1) the same times the outcome, as far as the report identifies it. There are e
-      numbers:
-      one, or an indicator for each category except the reference.
+      numbers: one, or an indicator for each category except the reference.
     - `factor` : (n, e) or (1, 1), the remaining factor of the outcome.
     - `squares` : an outcome and a factor of the same shapes for the squares of the outcome's numbers.
     - `report_factors` : (R,) the factor that multiplied the indicators of each report.
@@ -444,8 +443,7 @@ def _pool_sources(
     """Unbiased indicators (R, r) of all combinations for the reports of all booklets, and the report of each person.
 
     The indicators of a booklet are multiplied by its precision, relative to the most precise one. The third result,
-    (R,),
-    is this factor.
+    (R,), is this factor.
     """
     tables, precisions, report = [], [], np.zeros(reports.shape[1], dtype=np.intp)
     start = 0

@@ -35,8 +35,7 @@ class Regressors:
     """The design of n respondents. Respondents of one `group` have the same public values.
 
     - `values` : (u, z, d), the d regressors, called `names`, for each of u different rows of public values and each of
-      z
-      cells. A cell is a combination of answers to the private predictors.
+      z cells. A cell is a combination of answers to the private predictors.
     - `public` : (u, q), the public columns with a constant, which model the private predictors.
     - `group` : (n,), the public row of each respondent.
     - `levels` : the reference level of each factor.

@@ -35,18 +35,15 @@ class Regression(Estimated):
     - `kind` : "logistic", "multinomial" or "linear".
     - `names` : the d regressors.
     - `equations` : the e categories whose log-odds against `reference` are explained; for a linear regression the
-      outcome
-      alone.
+      outcome alone.
     - `coefficients` : (e, d).
     - `covariance` : (e d, e d), in the order of the rows of `coefficients`.
     - `n` : the number of respondents.
     - `degrees` : degrees of freedom. For a simple random sample they are n - d (linear) or inf (likelihood); for a
-      complex
-      one they are units minus strata minus the slopes, at least 0.
+      complex one they are units minus strata minus the slopes, at least 0.
     - `log_likelihood` : of the reports, in nats; None for a linear regression and a weighted sample.
     - `null_log_likelihood` : the same for a model with an intercept alone (or, for a design that cannot express one,
-      for
-      equal probabilities); None also for private predictors.
+      for equal probabilities); None also for private predictors.
     - `levels` : the reference level of each factor, its first one.
     - `method` : "likelihood" of the reports, "penalised likelihood" if it has no finite maximum, or "moments": the
       equations for true answers, in unbiased indicators of them. `estimand` states the limit of the coefficients.

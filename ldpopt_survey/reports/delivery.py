@@ -120,11 +120,9 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
     """Check a folder with a plan and its reports, counts, estimates, HTML page and consent form.
 
     The plan is proved again from its integers. Reports must belong to it and have the bytes and rows that their
-    manifests
-    state. They are counted again. Counts, estimates (``ldpopt survey estimate --json``) and the text of HTML reports
-    are
-    recomputed from them. A consent form must be of this plan. Keys, work folders and raw answers must not be
-    there. Other files are not checked.
+    manifests state. They are counted again. Counts, estimates (``ldpopt survey estimate --json``) and the text of HTML
+    reports are recomputed from them. A consent form must be of this plan. Keys, work folders and raw answers must not
+    be there. Other files are not checked.
 
     Parameters
     ----------
@@ -156,7 +154,11 @@ def verify_delivery(folder: str | Path, runner: Runner | None = None) -> Finding
     delivery_check = _DeliveryCheck(plan, runner)
     claims = f"epsilon {ceil_digits(plan.epsilon, 4)} and eta {ceil_digits(plan.eta, 4)}"
     reason = f"all reports of a person within {claims}, proved from integers"
-    reason += f"; seen by everybody is who left {', '.join(plan.seen)} empty" if plan.seen else ""
+    reason += (
+        f"; seen by everybody is who left {', '.join(plan.questions_with_empty_reports)} empty"
+        if plan.questions_with_empty_reports
+        else ""
+    )
     reason += f"; not protected, as the plan accepts: {', '.join(plan.unprotected)}" if plan.unprotected else ""
     findings = [Finding(plans[0].name, True, reason)]
     checks: dict[str, Callable[[Path], str]] = {
@@ -211,7 +213,7 @@ class _DeliveryCheck:
         counts = self._counts_of({str(recorded.get("reports")) for recorded in data.values()}, path)
         analyses = {strict.json_text(recorded.get("analysis")) for recorded in data.values()}
         if len(analyses) != 1:
-            raise invalid("estimates", "one analysis", Phrase("several"), str(path))
+            raise InvalidInput(f"{path}: the estimates are of several analyses; expected one")
         analysis = _analysis(next(iter(data.values())).get("analysis"))
         estimates = self._estimates(counts, analysis)
         answered = among_those_who_answered(self.plan, estimates)

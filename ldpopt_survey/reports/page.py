@@ -22,6 +22,7 @@ from markupsafe import Markup
 from ldpopt.errors import Phrase, invalid
 from ldpopt.files import strict
 from ldpopt.files.escapes import csv_text, for_csv, for_markdown, overrides_shown
+from ldpopt_survey.estimate.conditional_mean import NOT_ESTIMABLE
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -100,7 +101,7 @@ def interval_table(
     is_number : True if the values are numbers and not proportions.
     """
     values, lower, upper = (np.asarray(numbers, dtype=np.float64) for numbers in (values, lower, upper))
-    low, step, count = _scale(min(0.0, float(lower.min())), float(max(upper.max(), values.max())))
+    low, step, count = _scale(min(0.0, float(lower.min())), float(max(upper.max(), np.nan_to_num(values).max())))
 
     def place(share: float) -> str:
         return f"{4 + 92 * (share - low) / (step * count):.2f}%"
@@ -108,8 +109,10 @@ def interval_table(
     rows = []
     for label, value, start, end in zip(labels, values, lower, upper, strict=True):
         cell_texts = [f"{numbers:.5g}" if is_number else f"{100 * numbers:.2f} %" for numbers in (value, start, end)]
+        if math.isnan(value):
+            cell_texts[0] = NOT_ESTIMABLE
         description = f"{label}: {cell_texts[0]}, from {cell_texts[1]} to {cell_texts[2]}"
-        ends = {"start": place(start), "end": place(end), "at": place(value)}
+        ends = {"start": place(start), "end": place(end), "at": "" if math.isnan(value) else place(value)}
         rows.append({"label": label, "shown": cell_texts, "said": description, **ends})
     shares = [low + step * number for number in range(count + 1)]
     grid = [("zero" if abs(share) < 1e-12 else "grid", place(share)) for share in shares]

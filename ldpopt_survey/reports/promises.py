@@ -113,10 +113,12 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
     """Bound the guarantee of a plan if a shuffler hides the senders of reports.
 
     The reports about each question are shuffled separately, and the questions' guarantees add up [KOV15]. An adversary
-    is
-    assumed to know the booklet of a person, whose report hides among those of the same booklet. Half of delta allows
-    that
-    only few were asked it.
+    is assumed to know the booklet of a person, whose report hides among those of the same booklet. Half of delta allows
+    that only few were asked it.
+
+    Empty reports may show who did not answer a question (`Plan.questions_with_empty_reports`). Then only people who
+    leave no such question empty count, and the guarantee is between answers that leave the same questions empty. A
+    report hides among the others that are not empty.
 
     Parameters
     ----------
@@ -133,8 +135,7 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
     ------
     InvalidInput
         For plans whose reports stay distinguishable after shuffling: with public columns, with respondents by name, or
-        with
-        answers that other data disclose.
+        with answers that other data disclose.
     """
     obstacles = {
         "carried columns": bool(plan.carry),
@@ -146,9 +147,6 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
             raise invalid(
                 "shuffled", "a plan whose reports say nothing but the answers", Phrase(f"one with {obstacle}")
             )
-    if plan.seen:
-        expected = 'questions with missing_answers = "category", as an empty report hides among no others'
-        raise invalid("shuffled", expected, Phrase(f'{", ".join(plan.seen)} with "left out"'))
     delta, people = unit_interval(delta, "delta"), positive_integer(respondents, "respondents")
     parts = len(plan.everyone) + bool(plan.booklets)
     part_delta = math.nextafter(delta / parts, 0.0) if parts > 1 else delta
@@ -180,10 +178,9 @@ def after_shuffling(plan: Plan, respondents: int, delta: float = 1e-6) -> Guaran
 def fewest_in_booklet(people: int, probability: Fraction, delta: float) -> int:
     """Bound the number of `people` asked a booklet from below, except with probability `delta`.
 
-    One of them was asked it. Each of the others is asked it with the given probability, in (0, 1).
-    At most k of them are asked it with a probability of at most exp(-n D) [Chernoff], where n is the number of the
-    others.
-    D is the KL divergence of k/n from the given probability.
+    One of them was asked it. Each of the others is asked it with the given probability, in (0, 1). At most k of them
+    are asked it with a probability of at most exp(-n D) [Chernoff], where n is the number of the others. D is the KL
+    divergence of k/n from the given probability.
 
     >>> fewest_in_booklet(10_000, Fraction(1, 10), 1e-6), fewest_in_booklet(50, Fraction(1, 10), 1e-6)
     (847, 1)
@@ -215,9 +212,11 @@ def claims_in_words(epsilon: float, eta: float, words: Words = ENGLISH, scope: s
 
 def promises_in_words(plan: Plan, words: Words = ENGLISH) -> list[str]:
     """Describe the promise of all reports of a respondent, and list unprotected answers."""
-    unprotected, questions_left_empty = plan.unprotected, _quoted(plan.seen)
+    unprotected, questions_left_empty = plan.unprotected, _quoted(plan.questions_with_empty_reports)
     scope = ".all" * (len(plan.everyone) + bool(plan.booklets) > 1)
-    sentences = _limits_in_words(plan, *plan.promised(), words, scope) if set(unprotected) < set(plan.answers) else []
+    sentences = (
+        _limits_in_words(plan, *plan.protected_claims(), words, scope) if set(unprotected) < set(plan.answers) else []
+    )
     sentences += [words.say("seen", questions=questions_left_empty)] * bool(questions_left_empty)
     sentences += [_not_protected(plan, name, words) for name in unprotected]
     if plan.public:
@@ -249,7 +248,7 @@ def question_in_words(plan: Plan, name: str) -> list[str]:
 def _not_protected(plan: Plan, name: str, words: Words) -> str:
     """The sentence that an answer can be inferred, with the columns that disclose it."""
     descriptions = {ORDER: words.say("by.order")}
-    descriptions |= {name: words.say("by.empty", question=repr(name)) for name in plan.seen}
+    descriptions |= {name: words.say("by.empty", question=repr(name)) for name in plan.questions_with_empty_reports}
     descriptions |= {name: words.say("by.carried", column=repr(name)) for name in plan.carry}
     descriptions |= {str(plan.respondent): words.say("by.number")}
     sources = [descriptions.get(name, repr(name)) for name in plan.unprotected[name]]
@@ -265,14 +264,24 @@ def after_shuffling_in_words(plan: Plan, respondents: int, delta: float, words: 
         separation = "both" if plan.everyone else "booklets"
     people = words.say("atLeast", people=words.number(f"{respondents:,}"))
     places = {"people": people, "apart": words.say(f"apart.{separation}") if separation else ""}
-    return guarantee_in_words(after_shuffling(plan, respondents, delta), words, ".several" * has_several, **places)
+    sentence = guarantee_in_words(after_shuffling(plan, respondents, delta), words, ".several" * has_several, **places)
+    if not plan.questions_with_empty_reports:
+        return sentence
+    who_counts = words.say("mixed", questions=_quoted(plan.questions_with_empty_reports))
+    return f"{_with_same_empty(sentence, plan, words)} {who_counts}"
 
 
 def _limits_in_words(plan: Plan, epsilon: float, eta: float, words: Words, scope: str, **places: object) -> list[str]:
     """The promise within epsilon (nats) and eta, for people who leave the same questions empty."""
     sentences = claims_in_words(epsilon, eta, words, scope, **places)
-    condition = words.say("asLong", questions=_quoted(plan.seen))
-    return [f"{line[:-1]}{condition}" for line in sentences] if plan.seen else sentences
+    return (
+        [_with_same_empty(line, plan, words) for line in sentences] if plan.questions_with_empty_reports else sentences
+    )
+
+
+def _with_same_empty(sentence: str, plan: Plan, words: Words) -> str:
+    """The sentence, limited to answers that leave the same questions empty."""
+    return f"{sentence[:-1]}{words.say('asLong', questions=_quoted(plan.questions_with_empty_reports))}"
 
 
 def _before_and_after(epsilon: float, words: Words, key: str) -> str:
@@ -296,7 +305,7 @@ def consent_paragraph(plan: Plan, shuffled: tuple[int, float] | None = None, wor
     """
     words = words_of(plan, "consent") if words is None else words
     rounds = plan.rounds or 1
-    epsilon, eta = plan.promised()
+    epsilon, eta = plan.protected_claims()
     claims_over_rounds, has_several_rounds = over_rounds(epsilon, eta, rounds), rounds > 1 and epsilon > 0
     everybody = [part.name for question in plan.everyone for part in question.answers] if plan.booklets else []
     scope = ".several" if len(plan.questions) > 1 else ""

@@ -66,13 +66,15 @@ def sheet_text(
     ]
     text = render(
         "sheets.code", part=part, asked=len(parts), say=words.say,
-        unanswered=[(name, card) for name, card in cards if card or name in survey.plan.seen],
+        unanswered=[(name, card) for name, card in cards if card or name in survey.plan.questions_with_empty_reports],
         public=[(public.name, public.texts, public.invited) for public in survey.plan.public],
         device=survey.device, ratio=ratio, times=words.number(_ratio_text(ratio)), letter=question.reports[y],
         answer=words.answer(question, question.categories[x]),
         other=words.answer(question, question.categories[x_other]),
         epsilon=words.number(ceil_digits(proof.epsilon, 5)),
         intended=words.number(f"{survey.intended[question.name]:.5g}"),
+        eta=words.number(ceil_digits(proof.eta, 4)), is_eta_kept=question.name not in survey.exceeded,
+        intended_eta=words.number(ceil_digits(survey.intended_eta[question.name], 4)),
         right=words.number(guessed_right(question.eta)),
         unfair=words.number(ceil_digits(float(ratio * Fraction(105, 95)), 3)),
         loss=words.number(f"{100 * survey.losses[question.name]:.1f}"),
@@ -165,10 +167,13 @@ class _Page:
         cell = {"w": self.width, "h": size * 0.3528 * line, "text": text, "align": align or self.before}
         height_left = self.pdf.h - 5 - self.pdf.get_y()
         # Two lines in turn hold more than one line's width, so that most texts fit without being broken for a trial.
-        lines = 2 * self.pdf.get_string_width(text) / self.width + 1 + text.count("\n")
+        text_width = self.pdf.get_string_width(text)
+        lines = 2 * text_width / self.width + 1 + text.count("\n")
         if lines * cell["h"] > height_left and self.pdf.multi_cell(**cell, dry_run=True, output="HEIGHT") > height_left:
             self.pdf.add_page()
-        self.pdf.multi_cell(**cell, new_x="LMARGIN", new_y="NEXT")
+        is_one_line = "\n" not in text and text_width <= self.width - 2 * self.pdf.c_margin - 1
+        write = self.pdf.cell if is_one_line else self.pdf.multi_cell  # which looks for the ends of lines
+        write(**cell, new_x="LMARGIN", new_y="NEXT")
 
     def _head(self, title: str) -> None:
         self.pdf.add_page()

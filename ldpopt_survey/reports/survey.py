@@ -21,6 +21,7 @@ from ldpopt.values.labels import as_text
 from ldpopt.version import __version__
 from ldpopt.words import label_in_words
 from ldpopt_survey.collect.manifest import add_fingerprints
+from ldpopt_survey.estimate.conditional_mean import ConditionalMean
 from ldpopt_survey.estimate.intervals import Binomial
 from ldpopt_survey.estimate.numbers import among_answered
 from ldpopt_survey.pictures import protocols
@@ -48,7 +49,7 @@ def among_those_who_answered(plan: Plan, estimates: Mapping[str, Estimate | Find
     """
     findings = {}
     for question in map(plan.part, plan.answers):
-        if not non_answers(question) or question.name not in estimates:
+        if not non_answers(question) or question.measure == "mean" or question.name not in estimates:
             continue
         estimate = estimates[question.name]
         estimates_by_group = {}
@@ -122,10 +123,17 @@ def precision_in_words(plan: Plan, name: str, estimate: Estimate) -> str:
 
 
 def caveats_in_words(estimate: Estimate) -> str:
-    """Describe the weakness of intervals from few reports or from one primary unit.
+    """Describe the weakness of an estimate: few reports, one primary unit, or few who are asked.
 
-    The text is empty if neither applies.
+    Of a mean among those who are asked it says how many these are. The text is empty if nothing applies.
     """
+    if isinstance(estimate, ConditionalMean):
+        rest = _weakness_in_words(estimate) if estimate.estimable else ""
+        return " ".join(filter(None, [estimate.caveat, rest]))
+    return _weakness_in_words(estimate)
+
+
+def _weakness_in_words(estimate: Estimate) -> str:
     if estimate.bets is None and not estimate.degrees:
         return (
             "All of them are of one primary unit (of each stratum), which does not show how units differ: the standard "
@@ -237,7 +245,7 @@ class _Page:
         missing = missing_in_words(part, estimate.n, rows if holders[0].probability == 1 else None)
         effect = _effect(estimate) if part.measure == "shares" else ""
         answered_table: str | Markup = ""
-        if non_answers(part) and not self.analysis.anytime and not self.analysis.answered:
+        if non_answers(part) and part.measure == "shares" and not self.analysis.anytime and not self.analysis.answered:
             answered_table = self.intervals(among_answered(estimate, *non_answers(part)), "Among those who answered")
         return {
             "name": name,

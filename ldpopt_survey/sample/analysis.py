@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.values.results import ByValue, Pictured
 from ldpopt_survey.collect.aggregate import ReportRows
+from ldpopt_survey.estimate.conditional_mean import conditional_mean
 from ldpopt_survey.estimate.counts import CountTable
 from ldpopt_survey.estimate.estimate import Estimate, estimate
 from ldpopt_survey.estimate.groups import Source, estimate_booklets
@@ -22,7 +23,7 @@ from ldpopt_survey.estimate.linear import Estimator
 from ldpopt_survey.estimate.numbers import among_answered, mean
 from ldpopt_survey.estimate.sampled import SampledReports, Table
 from ldpopt_survey.plan.plan import Plan
-from ldpopt_survey.plan.planned_question import PlannedQuestion, non_answers
+from ldpopt_survey.plan.planned_question import PlannedQuestion, asks_some, non_answers
 from ldpopt_survey.plan.reported_precision import is_table_estimable
 from ldpopt_survey.records import dump, key, listed, load, mapping, text
 from ldpopt_survey.sample.design import SampleDesign
@@ -283,6 +284,8 @@ def restrict_to_answered(plan: Plan, question: str, estimate_of_all: Estimate) -
     The result is `estimate_of_all` if all its categories are answers.
     """
     categories_without_answer = non_answers(plan.part(question))
+    if plan.part(question).measure == "mean":
+        return estimate_of_all  # a mean is among those who are asked
     return among_answered(estimate_of_all, *categories_without_answer) if categories_without_answer else estimate_of_all
 
 
@@ -308,11 +311,16 @@ def estimate_counts(
 def estimate_question(plan: Plan, question: str, sources: Sequence[Source], *design: Any, **options: Any) -> Estimate:
     """Estimate the proportions of a question's answers from booklets, or their mean.
 
-    A mean is in the units of the answers. The arguments are those of `estimate_booklets`.
+    A mean is in the units of the answers, and about the respondents who are asked. The arguments are those of
+    `estimate_booklets`.
     """
     part = plan.part(question)
     shares = estimate_booklets(sources, part.measured, *design, **options)
-    return shares if part.measure == "shares" else mean(shares)
+    if part.measure == "shares":
+        return shares
+    if not asks_some(part):
+        return mean(shares)
+    return conditional_mean(shares, np.array([*part.ends, 0.0]), np.array([1.0, 1.0, 0.0]), part.ends)
 
 
 def sources_for(plan: Plan, questions: tuple[str, ...], reports: Any) -> list[Source]:
@@ -338,7 +346,7 @@ def _source(plan: Plan, questions: tuple[str, ...], holders: Sequence[PlannedQue
         contrasts = np.asarray(np.kron(contrasts, holder.members(*names)), dtype=np.float64)
     order = [name for names in names_by_holder for name in names]
     if order != list(questions):
-        sizes = [len(plan.part(name).categories) for name in order]
+        sizes = [len(plan.part(name).measured) for name in order]
         reordered = np.arange(len(contrasts)).reshape(sizes).transpose([order.index(name) for name in questions])
         contrasts = contrasts[reordered.ravel()]
     name = f"{', '.join(holder.name for holder in holders)}, round {plan.round}"

@@ -100,20 +100,21 @@ class Linearization(Replication):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleDesign(ByValue):
-    """The design by which n respondents were drawn from their population [SSW, chapters 3 to 5; Kish].
+    """The design of a sample of n respondents from their population [SSW, chapters 3 to 5; Kish].
 
-    weights : (n,) the number of people of the population that a respondent represents; 1 by default. Not negative; a
-        respondent of weight 0 contributes nothing, neither to estimates nor to the numbers of units and strata.
-    strata : (n,) labels of the parts of the population. An independent sample was drawn from each.
-    clusters : (n,) labels of the primary units (villages, schools) that were drawn; by default each respondent is a
-        unit. The same label in two strata means two units.
-    fpc : (n,) finite population correction: for every respondent the number of primary units of the stratum in the
-        population, or the fraction of them that was drawn (all at most 1). By default they were drawn with replacement.
-    lonely : the treatment of a stratum with a single unit.
-    method : the method of variance: `Linearization()`, `Jackknife()`, `RescaledBootstrap()` or `GivenReplicates(...)`.
-    size : n, needed only if no other argument shows it.
-    margins, bounds : known totals, and the permitted changes of weights to meet them, set by `post_stratify` and
-        `rake`.
+    - `weights` : (n,) the number of people of the population that a respondent represents; 1 by default. Not negative.
+      A respondent of weight 0 contributes nothing, neither to estimates nor to the numbers of units and strata.
+    - `strata` : (n,) labels of the parts of the population. An independent sample was drawn from each.
+    - `clusters` : (n,) labels of the primary units (villages, schools) that were drawn; by default each respondent is a
+      unit. The same label in two strata means two units.
+    - `fpc` : (n,) finite population correction: for every respondent the number of primary units of the stratum in the
+      population, or the fraction of them that was drawn (all at most 1). By default they were drawn with replacement.
+    - `lonely` : the treatment of a stratum with a single primary unit.
+    - `method` : the method of variance: `Linearization()`, `Jackknife()`, `RescaledBootstrap()` or
+      `GivenReplicates(...)`.
+    - `size` : n, needed only if no other argument shows it.
+    - `margins`, `bounds` : known totals, and the permitted changes of weights to meet them, set by `post_stratify` and
+      `rake`.
 
     Raises `InvalidInput` for other lengths, missing labels, and populations smaller than their samples.
 

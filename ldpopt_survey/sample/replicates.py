@@ -103,8 +103,23 @@ def calibrate_weights(
 def trim(design: SampleDesign, largest: float) -> SampleDesign:
     """Clip weights above `largest`, and spread the excess evenly over the others.
 
-    The sum of the weights (n,) stays. They are less unequal, which makes variances smaller [Kish] and estimates biased;
-    variances take the trimmed weights as given. `InvalidInput` if `largest` is less than the mean weight.
+    The sum of the weights (n,) stays. They are less unequal, which makes variances smaller [Kish] and estimates biased.
+    Variances treat the trimmed weights as given.
+
+    Parameters
+    ----------
+    design : The sample design of n respondents.
+    largest : The largest weight.
+
+    Returns
+    -------
+    SampleDesign
+        The design with the new weights.
+
+    Raises
+    ------
+    InvalidInput
+        If `largest` is less than the mean weight.
 
     >>> trim(SampleDesign(weights=[1.0, 2.0, 3.0, 4.0, 20.0, 1.0, 2.0]), 8).weights
     array([3., 4., 5., 6., 8., 3., 4.])
@@ -132,13 +147,23 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[float, float]:
 
 
 def post_stratify(design: SampleDesign, groups: Any, totals: Mapping[Any, float]) -> SampleDesign:
-    """Update weights so that every group has its known total (post-stratification).
+    """Update weights to meet the known total of every group (post-stratification) [SSW, section 7.6].
 
+    Parameters
+    ----------
+    design : The sample design of n respondents.
     groups : (n,) labels.
-    totals : the population of every group, as a number of people or as proportions that sum to 1.
+    totals : The population of every group, as a number of people or as proportions that sum to 1.
 
-    Source: [SSW, section 7.6]. `InvalidInput` for a group without a total, or a total without a respondent (merge the
-    group with another).
+    Returns
+    -------
+    SampleDesign
+        The design with the new weights.
+
+    Raises
+    ------
+    InvalidInput
+        For a group without a total, or a total without a respondent (merge the group with another).
 
     >>> post_stratify(SampleDesign(size=4), ["f", "m", "m", "m"], {"f": 50, "m": 50}).weights.round(3)
     array([50.   , 16.667, 16.667, 16.667])
@@ -332,8 +357,7 @@ class GivenReplicates(ByValue, Reweighted):
 
     - `weights` : (n, R), nonnegative, one column for each replicate; full weights, not factors of the weights.
     - `scale` : (R,) or one number, the factor of each squared deviation: 1 / R for the bootstrap, (R - 1) / R for JK1,
-      and
-      4 / R for Fay's method with 0.5.
+      and 4 / R for Fay's method with 0.5.
 
     Raises `InvalidInput` for other shapes and negative numbers.
 

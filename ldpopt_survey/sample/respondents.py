@@ -18,6 +18,7 @@ from ldpopt.channel import Channel, Label
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt_survey.collect.aggregate import read_rows
 from ldpopt_survey.collect.manifest import refuse_repeated_reports
+from ldpopt_survey.estimate.conditional_mean import ConditionalMean
 from ldpopt_survey.estimate.counts import factor
 from ldpopt_survey.estimate.estimate import Estimate
 from ldpopt_survey.estimate.groups import Difference, Source, difference, estimate_booklets
@@ -154,8 +155,14 @@ class Respondents(Selection):
         return tests
 
     def _omitted_categories(self, name: str) -> tuple[Label, ...]:
-        """The categories of a question that are left out, since the analysis is about people who answered."""
-        return non_answers(self.plan.part(name)) if self.analysis.answered and name in self.plan.answers else ()
+        """The categories of a question that are left out.
+
+        An analysis may be about people who answered; a mean is always about those who are asked.
+        """
+        if name not in self.plan.answers:
+            return ()
+        part = self.plan.part(name)
+        return non_answers(part) if self.analysis.answered or part.measure == "mean" else ()
 
     def _two_way(self, row: str, column: str) -> TwoWayTable:
         """The table of all categories."""
@@ -330,8 +337,20 @@ class Respondents(Selection):
 
         It is by `linear_regression`, else as in `logit`.
         """
-        self._require_shares("formula", parse_formula(formula).columns)
+        parsed = parse_formula(formula)
+        self._require_shares("formula", parsed.columns)
+        if parsed.outcome in self.plan.answers and self.plan.part(parsed.outcome).measure == "mean":
+            self._require_mean(parsed.outcome, parsed.transform is not None, scores)
         return self._by_moments(formula, False, scores=scores)
+
+    def _require_mean(self, name: str, is_transformed: bool, scores: Any) -> None:
+        """Raise `InvalidInput` unless the regression of a mean is of the number itself, among enough who are asked."""
+        if is_transformed or scores is not None:
+            expected = f"{name!r} itself: its reports tell of its mean, and of no function of the number"
+            raise invalid("formula", expected, Phrase("a function or scores of it"))
+        mean = self.estimate(name)
+        if isinstance(mean, ConditionalMean) and not mean.estimable:
+            raise InvalidInput(f"formula: {name!r}: {mean.caveat}")
 
     def _is_narrowed(self, formula: str, logit: bool) -> bool:
         """Return True if the regression is about people who answered, and the reports do not show who did.

@@ -74,7 +74,7 @@ def database(location: str | PathLike[str], plan: Plan, create: bool = False) ->
     """
     text = fspath(location)
     if not is_database(text) or "\0" in text:
-        raise invalid("database", "sqlite:///PATH, a file *.db, or postgresql://...", Phrase("another location"))
+        raise InvalidInput("database: the location must be sqlite:///PATH, a file *.db, or postgresql://...")
     is_remote = text.startswith(POSTGRESQL)
     path = Path(text.removeprefix(SQLITE))
     with closing(PostgresqlStore(text, plan, create) if is_remote else SqliteStore(path, plan, create)) as store:

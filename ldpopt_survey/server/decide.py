@@ -82,9 +82,8 @@ def decide(
     - `unused_invitations` : the invitations in the batch that may still be used.
 
     An identical retry counts as repeated, also without its invitation or after the end of the round. So a device that
-    lost
-    the answer learns that nothing is left to do. A given invitation must be valid even if none is
-    needed, since otherwise a wrong link would go unnoticed.
+    lost the answer learns that nothing is left to do. A given invitation must be valid even if none is needed, since
+    otherwise a wrong link would go unnoticed.
     """
     known_codes, usable_invitations = dict(stored_codes), {*unused_invitations, *(() if state.invited else (None,))}
     decision = Decision([], [], [])

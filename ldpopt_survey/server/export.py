@@ -37,8 +37,7 @@ def stored_batches(plan: Plan, store: Store, parts: dict[str, list[str]]) -> Ite
     """Read all reports of the round at one moment, as record batches.
 
     parts : receives the fingerprints of the rows by day. The fingerprint of a report is a hash of its id, that of
-    several
-    reports the sum. They show whether two exports, or an export and the database, hold the same reports.
+    several reports the sum. They show whether two exports, or an export and the database, hold the same reports.
 
     Raises `InvalidInput` for a report that `plan` does not know.
     """
@@ -112,8 +111,8 @@ def export_reports(plan: Plan, location: str | PathLike[str], output: str | Path
     ----------
     plan : The plan of the round.
     location : The database, as in `database`.
-    output : A new file ``*.parquet``, or a new folder with a file for every million
-        reports, which `aggregate` can count on a cluster. Neither ids nor days are written.
+    output : A new file ``*.parquet``, or a new folder with a file for every million reports, which `aggregate` can
+        count on a cluster. Neither ids nor days are written.
 
     Returns
     -------

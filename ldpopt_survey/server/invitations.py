@@ -49,10 +49,8 @@ def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[s
     There are ids if the file has the plan's column of them.
 
     Raises `InvalidInput` for a file without a column for each question that comes with invitations, and for an entry
-    that
-    is not one of its answers. It is also raised if fewer than `MIN_GROUP_ROWS` rows share all their groups: their
-    reports
-    would nearly identify the senders. A plan accepts this by name, with ``revealed = { respondent = [...] }``.
+    that is not one of its answers. It is also raised if fewer than `MIN_GROUP_ROWS` rows share all their groups: their
+    reports would nearly identify the senders. A plan accepts this by name, with ``revealed = { respondent = [...] }``.
     """
     invited_questions = [question for question in plan.public if question.invited]
     dialect = sniff(Path(path)) if Path(path).is_file() else PLAIN
@@ -63,7 +61,7 @@ def read_frame(plan: Plan, path: str | PathLike[str]) -> tuple[list[str], list[s
         for question in invited_questions:
             if (row.get(question.name) or "").strip() not in question.texts:
                 where = f"row {number}, column {question.name!r}"
-                raise invalid("frame", f"one of {', '.join(question.texts[:8])}", Phrase("another, or none"), where)
+                raise InvalidInput(f"frame: {where} must have one of {', '.join(question.texts[:8])}")
         groups.append("".join(f"-{question.texts.index(row[question.name].strip())}" for question in invited_questions))
     if not groups:
         raise InvalidInput(f"{path}: the frame has no rows; expected at least one")
@@ -92,7 +90,8 @@ def new_invitations(plan: Plan, count: int, groups: Sequence[str] = ()) -> list[
     """
     codes = [secrets.token_urlsafe(16) for _ in range(positive_integer(count, "invitations"))]
     if any(public.invited for public in plan.public) != bool(groups):
-        raise invalid("invitations", "a frame, exactly if public questions are invited", Phrase("the other"))
+        needs = "require groups" if not groups else "take no groups"
+        raise InvalidInput(f"invitations: those of this plan {needs}, by its public questions")
     return [code + group for code, group in zip(codes, groups, strict=True)] if groups else codes
 
 

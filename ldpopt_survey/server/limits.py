@@ -103,8 +103,7 @@ def is_foreign(headers: Iterable[tuple[bytes, bytes]], origins: frozenset[str]) 
     origins : the other sites that may send.
 
     For a page of the collector itself, a browser states this (``sec-fetch-site``), or else names the host of the
-    request.
-    Programs other than browsers name no origin, and may send.
+    request. Programs other than browsers name no origin, and may send.
     """
     values_by_name: dict[bytes, list[str]] = {}
     for name, value in headers:

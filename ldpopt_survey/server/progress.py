@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from ldpopt.errors import invalid
+from ldpopt.errors import InvalidInput
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.anytime import HALF_WIDTH
 from ldpopt_survey.estimate.estimate import Estimate
@@ -56,9 +56,9 @@ def progress_of(plan: Plan, estimates: Mapping[str, Estimate | None], level: flo
     progress = []
     for name, current in estimates.items():
         if current is not None and current.bets is None:
-            raise invalid(f"estimate of {name!r}", "an anytime one", "another")
+            raise InvalidInput(f"estimate of {name!r}: it must be an anytime one (anytime=True)")
         target, part = target_of(plan, name) or HALF_WIDTH, plan.part(name)
-        low, high = (0.0, 1.0) if part.measure == "shares" else np.array(part.measured, dtype=np.float64)
+        low, high = part.ends
         ends = (low, high) if current is None else attrgetter("lower", "upper")(current.intervals(Binomial(level)))
         width = float(np.ptp(np.clip(ends, low, high), axis=0).max()) / 2
         progress.append(

@@ -34,14 +34,10 @@ class Store(ABC):
     """One round in a database: the part that is the same in every dialect of SQL. Parameters are written ``?``.
 
     Invitations are kept separately from reports: the row of a drawn invitation never changes. The data stored with a
-    report
-    is a mark, which does not show the invitation. One commit stores a report and its mark, since a crash must not leave
-    one
-    alone. The number of the transaction, or the positions of the rows, could still link the two. So both first go to
-    tables
-    of recent rows. At least `MIN_MIXED_SUBMISSIONS` of them then move to the permanent tables, in one transaction and
-    in the
-    order of random numbers. Afterwards the tables of recent rows are rewritten.
+    report is a mark, which does not show the invitation. One commit stores a report and its mark, since a crash must
+    not leave one alone. The number of the transaction, or the positions of the rows, could still link the two. So both
+    first go to tables of recent rows. At least `MIN_MIXED_SUBMISSIONS` of them then move to the permanent tables, in
+    one transaction and in the order of random numbers. Afterwards the tables of recent rows are rewritten.
 
     Only one thread at a time may call `write`, `settle`, `state`, `probe`, `other_rounds`, `invite`, `close_round` and
     `close`; `summary` and `rows` open connections of their own. All raise `Unavailable` if the database does not answer

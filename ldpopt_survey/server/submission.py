@@ -48,8 +48,7 @@ class Submission:
     - `invitation` : 32 bytes, or None.
     - `codes` : for each question the position of the report, a `CODE` (little-endian unsigned integer). With booklets:
       the position of the booklet, that of its report, and those of the questions that everybody is asked. The positions
-      of
-      the answers to public questions follow.
+      of the answers to public questions follow.
 
     >>> Submission(bytes(16), bytes([1, 0, 0, 0])).invitation is None
     True

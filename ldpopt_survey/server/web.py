@@ -76,8 +76,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
     plan : the checksum of the collected plan; a ``plan.json`` in the folder must have this checksum.
 
     Raises `InvalidInput` for a folder without ``index.html``, for links, for file types not in `TYPES`, and for names
-    that a
-    URL would have to escape. It also does so for more than `MAX_KIT_BYTES` bytes. Hidden files are left out.
+    that a URL would have to escape. It also does so for more than `MAX_KIT_BYTES` bytes. Hidden files are left out.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -94,7 +93,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
         if "/." in f"/{relative_path}":
             continue
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise invalid("kit", "ordinary files and folders", Phrase("something else"), str(path))
+            raise InvalidInput(f"{path} is neither an ordinary file nor a folder, which a kit must have only")
         if path.is_dir():
             continue
         if path.suffix not in TYPES:
@@ -112,7 +111,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
     if plan and "/plan.json" in files:
         kit_plan = strict.json_value(files["/plan.json"].content, str(folder / "plan.json"))
         if not isinstance(kit_plan, dict) or kit_plan.get("checksum") != plan:
-            raise invalid("kit", "one that was made from this plan", Phrase("another plan's"), str(folder))
+            raise InvalidInput(f"{folder}: the kit is another plan's; generate it from this plan (ldpopt survey kit)")
     return files
 
 
@@ -308,8 +307,7 @@ def read_token(path: Path) -> str:
     """Read the token in a file; create a missing one with a new token that only its owner reads.
 
     A file that everybody can read is refused, and so is one of this user that its group can read. On Windows a file's
-    mode
-    does not show this.
+    mode does not show this.
     """
     if not path.exists():
         create_private(path, f"{secrets.token_urlsafe(32)}\n".encode())

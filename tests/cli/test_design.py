@@ -243,7 +243,7 @@ def test_other_limits(run, options, limit):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--delta", "0.1"], "epsilon beside it"),
+        (["--delta", "0.1"], "delta requires epsilon as well"),
         (["--renyi", "2"], "ORDER:NATS"),
         (["-e", "1", "--outputs", "0"], "--outputs"),
     ],

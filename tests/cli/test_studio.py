@@ -1,4 +1,4 @@
-"""``ldpopt studio`` before it serves: what is wrong is said in one line."""
+"""``ldpopt studio`` before it serves: errors are one line."""
 
 import contextlib
 import http.client
@@ -18,42 +18,42 @@ from ldpopt import extras
 from ldpopt.cli import app
 
 
-def said(*arguments):
-    made = CliRunner().invoke(app, ["studio", "--no-browser", *arguments])
-    return made.exit_code, made.output.strip()
+def run_studio(*arguments):
+    result = CliRunner().invoke(app, ["studio", "--no-browser", *arguments])
+    return result.exit_code, result.output.strip()
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch):
+def test_without_the_extra_the_error_names_the_install_command(monkeypatch):
     """Exit code 1, and one line with the command that installs what is missing."""
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    code, line = said()
+    code, line = run_studio()
     assert code == 1
     install = "python -m pip install 'ldpopt[studio]'"
     assert line == f"ldpopt: error: this needs the package starlette, which is not installed: {install}"
 
 
-def test_a_port_that_is_taken_is_said():
+def test_an_occupied_port_is_an_error_of_the_option():
     """Exit code 2, with the option's name and no other."""
     pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        code, line = said("--port", str(taken.getsockname()[1]))
+        code, line = run_studio("--port", str(taken.getsockname()[1]))
     assert code == 2
     assert line.startswith("ldpopt: error: --port: expected a place to listen at, got address already in use")
 
 
-def test_a_file_that_is_none_is_said(tmp_path):
-    """A file is read before anything is opened, and what is wrong with it is what `ldpopt design` says."""
+def test_an_invalid_file_is_an_error_before_the_studio_starts(tmp_path):
+    """The file is read before the socket is opened, and the message is that of `ldpopt design`."""
     pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
     path = tmp_path / "pair.csv"
     path.write_text("p0,p1\n0.5,0.5\n0.6,0.5\n", encoding="utf-8")
-    code, line = said(str(path))
+    code, line = run_studio(str(path))
     assert code == 2
     assert "expected entries that sum to 1" in line
     assert "http" not in line
 
 
 @pytest.mark.full
-def test_control_c_ends_it_at_once(spawn):
+def test_control_c_stops_the_studio_at_once(spawn):
     """While a large view is computed, too: within seconds, without a traceback."""
     pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
     process = spawn("studio", "--no-browser", "--port", "0")
@@ -62,10 +62,10 @@ def test_control_c_ends_it_at_once(spawn):
     many = [1 / 3000] * 3000
     state = json.dumps({"p0": [*many[:-2], 2 / 3000, 0.0], "p1": many, "epsilon": 1.0, "eta": 0.3}).encode()
     headers = {"x-studio-token": token, "content-type": "application/json"}
-    asked = threading.Thread(
-        target=lambda: ended(urllib.request.Request(root + "/api/tell", state, headers)), daemon=True
+    request_thread = threading.Thread(
+        target=lambda: send_request(urllib.request.Request(root + "/api/tell", state, headers)), daemon=True
     )
-    asked.start()
+    request_thread.start()
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=600)
@@ -73,14 +73,14 @@ def test_control_c_ends_it_at_once(spawn):
     assert "Traceback" not in errors
 
 
-def ended(request):
-    """Ask, and take whatever end the studio makes of it."""
+def send_request(request):
+    """Send a request, and ignore its end."""
     with contextlib.suppress(OSError, http.client.HTTPException), urllib.request.urlopen(request, timeout=600):
         pass
 
 
-def test_the_browser_is_given_no_token_in_its_arguments(monkeypatch):
-    """It opens a file of this user alone, which leads there; a browser that does not return holds nothing up."""
+def test_the_browser_gets_no_token_in_its_arguments(monkeypatch):
+    """The browser opens a file that only this user can read; one that does not return delays nothing."""
     pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
     opened, ended, served = [], threading.Event(), []
 
@@ -98,11 +98,11 @@ def test_the_browser_is_given_no_token_in_its_arguments(monkeypatch):
 
     monkeypatch.setattr("webbrowser.open", opens)
     monkeypatch.setattr("ldpopt_survey.server.web.serve", serves)
-    made = CliRunner().invoke(app, ["studio", "--port", "0"])
+    result = CliRunner().invoke(app, ["studio", "--port", "0"])
     ended.set()
     address, path, text, mode = opened[0]
-    token = made.stdout.splitlines()[0].partition("?token=")[2]
-    assert (made.exit_code, served) == (0, [True])
+    token = result.stdout.splitlines()[0].partition("?token=")[2]
+    assert (result.exit_code, served) == (0, [True])
     assert token
     assert token not in address
     assert f"?token={token}" in text

@@ -371,7 +371,7 @@ def test_two_waves(run, tmp_path):
     assert "from 3800 reports" in both.stdout
     for wrong, message in (
         (("--wave", "p2.json", "r2.csv"), "different rounds"),
-        (("--wave", *first, "--json"), "no --json"),
+        (("--wave", *first, "--json"), "cannot be combined with --json"),
         (("--wave", "p1.json", "r2.csv"), "another plan"),
     ):
         said = run("survey", "estimate", *later, *wrong)

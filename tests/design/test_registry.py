@@ -58,9 +58,14 @@ def test_names_stand_for_the_kinds_that_ask_for_most():
     names = [kind.__name__ for kind in types_with_parameters(constraints, list(VALUES))]
     assert names == ["ApproximateLDP", "ConcentratedLDP", "RenyiLDP", "TotalVariation", "Outputs"]
     assert types_with_parameters(constraints, []) == ()
-    for given in (["delta"], ["renyi"], ["gamma"]):
-        with pytest.raises(InvalidInput, match=f"{given[0]}: expected "):
-            types_with_parameters(constraints, given)
+    messages = {
+        "delta": "delta requires epsilon as well",
+        "renyi": "renyi requires renyi_order as well",
+        "gamma": "unknown parameter 'gamma'; known are delta, epsilon",
+    }
+    for name, message in messages.items():
+        with pytest.raises(InvalidInput, match=f"^{message}"):
+            types_with_parameters(constraints, [name])
 
 
 def test_a_wrong_value_is_refused_by_its_kind():

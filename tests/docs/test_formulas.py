@@ -74,6 +74,6 @@ def test_an_entry_has_the_headings_of_the_field():
     assert "`neighbor` ({py:obj}`~ldpopt.design.Design` or none): " in page
     assert page.count("**Examples**") == 1
     page = pages()["ldpopt.composition.k_fold.md"]
-    assert "**Returns**\n\n- {py:obj}`KFold <ldpopt.composition.KFold>`: The deltas" in page
-    assert "**Raises**\n\n- {py:obj}`InvalidInput <ldpopt.errors.InvalidInput>`: If a value" in page
+    assert "**Returns** {py:obj}`KFold <ldpopt.composition.KFold>`: The deltas" in page
+    assert "**Raises** {py:obj}`InvalidInput <ldpopt.errors.InvalidInput>`: If a value" in page
     assert "unless these hold:\n\n- `count`: an integer" in page

@@ -35,20 +35,20 @@ async def call(app: Any, method: str, path: str, headers: Any = OURS, body: byte
         "headers": list(headers), "client": ("127.0.0.1", 5), "server": ("127.0.0.1", PORT),
     }  # fmt: skip
     parts = [body[: len(body) // 2], body[len(body) // 2 :]]
-    given = [{"type": "http.request", "body": part, "more_body": not at} for at, part in enumerate(parts)]
-    sent: list[Any] = []
+    messages = [{"type": "http.request", "body": part, "more_body": not at} for at, part in enumerate(parts)]
+    responses: list[Any] = []
 
     async def receive() -> Any:
-        if not given:
+        if not messages:
             await asyncio.Event().wait()  # the page waits for its answer
-        return given.pop(0)
+        return messages.pop(0)
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        responses.append(message)
 
     await app(scope, receive, send)
-    named = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
-    return Answer(sent[0]["status"], named, b"".join(one.get("body", b"") for one in sent[1:]))
+    headers_by_name = {name.decode().lower(): value.decode() for name, value in responses[0]["headers"]}
+    return Answer(responses[0]["status"], headers_by_name, b"".join(one.get("body", b"") for one in responses[1:]))
 
 
 def ask(app: Any, method: str, path: str, headers: Any = OURS, body: bytes = b"", query: bytes = b"") -> Answer:

@@ -40,12 +40,14 @@ def studio_running(*arguments: str) -> Iterator[str]:
             process.stdout.close()
 
 
-def listened(page: Any) -> Any:
-    """The page, with what it logs and which requests it makes in ``page.said`` and ``page.asked``."""
-    page.said, page.asked = [], []
-    page.on("console", lambda message: page.said.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: page.said.append(str(error)))
-    page.on("request", lambda request: page.asked.append(request.url))
+def recorded(page: Any) -> Any:
+    """The page, with what it logs and which requests it makes in ``page.messages`` and ``page.requested_urls``."""
+    page.messages, page.requested_urls = [], []
+    page.on(
+        "console", lambda message: page.messages.append(message.text) if message.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: page.messages.append(str(error)))
+    page.on("request", lambda request: page.requested_urls.append(request.url))
     return page
 
 

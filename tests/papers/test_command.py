@@ -48,7 +48,7 @@ def test_the_list_shows_every_verdict(run):
 def test_what_is_refused(refused, tmp_path):
     """An unknown name, none of the three ways or two of them, and a file where the folder should be."""
     assert "experiment: expected one of" in refused("gi-theorem-99")
-    assert "expected one of NAME, --all and --list" in refused()
+    assert "pass exactly one of NAME, --all and --list" in refused()
     refused("m-lemma-1-step", "--all")
     (tmp_path / "taken").write_text("x")
     refused("m-lemma-1-step", "--quick", "--out", "taken")

@@ -2,7 +2,7 @@
 
 import pytest
 from kit_site import CHROMIUM, chromium
-from studio_site import listened, studio_running
+from studio_site import recorded, studio_running
 
 WAIT = 120_000
 
@@ -11,8 +11,8 @@ WAIT = 120_000
 def address():
     """The address that the running program printed, with its token."""
     pytest.importorskip("starlette", reason="starlette is not installed: the studio is not started here")
-    with studio_running() as made:
-        yield made
+    with studio_running() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,8 @@ def browser():
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed: the studio is not opened here")
     if CHROMIUM is None:
         pytest.skip("no Chromium: the studio is not opened here")
-    with chromium() as made:
-        yield made
+    with chromium() as chromium_browser:
+        yield chromium_browser
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def opened(browser, address):
     def start(view="tell", fragment="", folded=False, **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
-        page = listened(context.new_page())
+        page = recorded(context.new_page())
         page.set_default_timeout(WAIT)
         page.goto(address + fragment)
         page.locator(f"#tab-{view}").click()
@@ -49,9 +49,9 @@ def opened(browser, address):
     yield start
     origin = address.partition("?")[0]
     # Refused states, and what was just cancelled, are answers that the browser logs.
-    said = [line for page in pages for line in page.said if "422" not in line and "404" not in line]
-    foreign = [url for page in pages for url in page.asked if not url.startswith((origin, "blob:"))]
+    messages = [line for page in pages for line in page.messages if "422" not in line and "404" not in line]
+    foreign_urls = [url for page in pages for url in page.requested_urls if not url.startswith((origin, "blob:"))]
     for context in contexts:
         context.close()
-    assert not said
-    assert not foreign
+    assert not messages
+    assert not foreign_urls

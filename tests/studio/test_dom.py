@@ -22,18 +22,18 @@ console.log(JSON.stringify(told));
 
 
 @pytest.mark.skipif(NODE is None, reason=WITHOUT_NODE)
-def test_limits_of_the_page_are_rounded_up():
-    """What is shown, read back, is at least the value and less than a unit of its last digit above it."""
+def test_the_page_rounds_limits_up():
+    """The displayed number is at least the value and less than a unit of its last digit above it."""
     rng = random.Random(1)
     values = [10 ** rng.uniform(-3, 5) for _ in range(400)]
     values += [0.3, 0.1 + 0.2, 1.09861228866811, 0.5000000000000001, 2.5e-5, 999.96, 0.99999, 123456.7, 0.0]
     cases = [(value, digits) for value in values for digits in (2, 3, 4, 6)]
     arguments = [NODE, "--input-type=module", "-e", PROGRAM, (STATIC / "dom.js").as_uri(), json.dumps(cases)]
-    said = subprocess.run(arguments, capture_output=True, check=True, text=True)
-    for (value, digits), (plain, percent) in zip(cases, json.loads(said.stdout), strict=True):
-        read = float(plain.replace(",", "").replace("−", "-"))
-        assert value <= read <= value * (1 + 10.0 ** (1 - digits)), (value, digits, plain)
-        assert read == float(ceil_digits(value, digits)), (value, digits, plain)
+    result = subprocess.run(arguments, capture_output=True, check=True, text=True)
+    for (value, digits), (plain, percent) in zip(cases, json.loads(result.stdout), strict=True):
+        displayed = float(plain.replace(",", "").replace("−", "-"))
+        assert value <= displayed <= value * (1 + 10.0 ** (1 - digits)), (value, digits, plain)
+        assert displayed == float(ceil_digits(value, digits)), (value, digits, plain)
         assert float(percent.removesuffix(" %").replace(",", "").replace("−", "-")) >= 100 * value * (1 - 1e-15)
 
 

@@ -27,24 +27,24 @@ from ldpopt_studio.fields import FieldError, field, field_error, take
         (lambda value, what: fields.proportions(value, what).tolist(), [3, 7], [0.3, 0.7]),
     ],
 )
-def test_a_field_is_read_as_what_it_holds(read, given, value):
-    """Each reader gives the value, and refuses an object with the name of the field."""
+def test_each_reader_returns_its_type(read, given, value):
+    """Each reader returns the value, and rejects an object with the name of the field."""
     assert take({"it": given}, "it", read) == value
     with pytest.raises(FieldError, match="it: expected") as caught:
         take({"it": object()}, "it", read)
     assert caught.value.field == "it"
 
 
-def test_a_field_that_is_not_there():
-    """An absent, null or blank field is its default, or is asked for."""
+def test_an_absent_field_has_its_default_or_is_required():
+    """An absent, null or blank field has its default, or raises an error."""
     assert take({}, "n", fields.positive_integer, None) is None
     assert take({"n": " "}, "n", fields.positive_integer, 3) == 3
     with pytest.raises(FieldError, match="n: a value is required"):
         take({"n": None}, "n", fields.positive_integer)
 
 
-def test_an_error_belongs_to_one_field():
-    """The innermost field that is named; the message has the last part of its name."""
+def test_an_error_names_the_innermost_field():
+    """The error names the innermost field; the message has the last part of its name."""
     assert str(field_error("questions.0.pilot", "2 to 24 answers", 1)) == "pilot: expected 2 to 24 answers, got 1"
     expected = r"epsilon: expected a number of nats .*, got -1.0"
     with pytest.raises(FieldError, match=expected) as caught, field("outer"), field("budget"):
@@ -52,8 +52,8 @@ def test_an_error_belongs_to_one_field():
     assert caught.value.field == "budget"
 
 
-def test_names_and_plain_values():
-    """Answers without names are numbered, and a document holds no number that JSON cannot."""
+def test_labels_and_json_types():
+    """Answers without labels are numbered, and a document holds only numbers that JSON allows."""
     assert fields.answer_labels(None, 2) == ("answer 1", "answer 2")
     with pytest.raises(FieldError, match="labels: expected 2 different names"):
         fields.answer_labels(("a", "a"), 2)

@@ -22,18 +22,18 @@ DESIGN = optimal_channel(Divergence(KL, P0, P1, inputs=("low", "middle", "high")
 TEXT = design_text(DESIGN)
 
 
-def forged(**parts):
-    """The design's file with some of its parts exchanged."""
+def forged_file(**parts):
+    """Return the design's file with other values for some of its keys."""
     return json.dumps(json.loads(TEXT) | parts)
 
 
-def test_a_design_is_verified():
-    """The badge of a design file is green where its proof was recomputed and holds, and the proof is told in words."""
-    shown = view({"text": TEXT, "name": "design.json"})
-    assert (shown["kind"], shown["badge"]["colour"], shown["name"]) == ("design", "green", "design.json")
-    assert shown["matrix"] == DESIGN.channel.matrix.tolist()
-    assert shown["inputs"] == ["low", "middle", "high"]
-    assert any("No channel within these limits keeps more" in line for line in shown["proof"])
+def test_a_valid_design_has_a_green_badge():
+    """The badge is green if the recomputed proof holds, and sentences describe the proof."""
+    content = view({"text": TEXT, "name": "design.json"})
+    assert (content["kind"], content["badge"]["colour"], content["name"]) == ("design", "green", "design.json")
+    assert content["matrix"] == DESIGN.channel.matrix.tolist()
+    assert content["inputs"] == ["low", "middle", "high"]
+    assert any("No channel within these limits keeps more" in line for line in content["proof"])
 
 
 @pytest.mark.parametrize(
@@ -45,55 +45,55 @@ def test_a_design_is_verified():
         ({"guarantees": []}, "guarantees"),
     ],
 )
-def test_a_forged_design_is_red(parts, reason):
-    """A design file that claims more than its numbers prove gets a red badge that says what fails."""
-    badge = view({"text": forged(**parts)})["badge"]
+def test_a_forged_design_has_a_red_badge(parts, reason):
+    """A design file that claims more than its numbers prove gets a red badge with the failed claim."""
+    badge = view({"text": forged_file(**parts)})["badge"]
     assert badge["colour"] == "red"
     assert "is not proved" in badge["reasons"][0]
     assert reason in " ".join(badge["reasons"][1:])
 
 
-def test_a_design_without_a_proof_is_grey():
-    """Nothing is called proved, or forged, where nothing is claimed to be proved."""
+def test_a_design_without_a_proof_has_a_grey_badge():
+    """A design without a certificate is called neither proved nor forged."""
     bare = optimal_channel(DESIGN.utility, DESIGN.constraints, certify=False)
     assert view({"text": design_text(bare)})["badge"]["colour"] == "grey"
 
 
-def test_every_notion_of_the_audit():
-    """What is shown is every guarantee that `audit` reports of the same channel, in its rounding."""
+def test_the_guarantees_are_those_of_the_audit():
+    """The view has each guarantee that `audit` reports for the channel, in its rounding."""
     channel = randomized_response(4, 1.0)
-    shown = view({"text": channel.to_json()})
+    content = view({"text": channel.to_json()})
     expected = [(name, value) for name, _, value, _, _ in audit(channel).rows()]
-    assert [(row["title"], row["value"]) for row in shown["guarantees"]] == expected
-    assert shown["epsilon"] == local_dp(channel).value
-    assert shown["eta"] == total_variation(channel).value
+    assert [(row["title"], row["value"]) for row in content["guarantees"]] == expected
+    assert content["epsilon"] == local_dp(channel).value
+    assert content["eta"] == total_variation(channel).value
 
 
-def test_a_channel_file_that_lies():
-    """A channel file whose recorded epsilon is below the measured one is red; one that says the truth is not green."""
+def test_a_channel_file_with_a_false_claim_has_a_red_badge():
+    """A recorded epsilon below the measured one is red; a true one is not green."""
     channel = randomized_response(3, 1.0)
-    file = json.loads(channel.to_json([local_dp(channel)]))
-    assert view({"text": json.dumps(file)})["badge"]["colour"] == "grey"
-    file["guarantees"][0]["value"] = 0.5
-    badge = view({"text": json.dumps(file)})["badge"]
+    channel_file = json.loads(channel.to_json([local_dp(channel)]))
+    assert view({"text": json.dumps(channel_file)})["badge"]["colour"] == "grey"
+    channel_file["guarantees"][0]["value"] = 0.5
+    badge = view({"text": json.dumps(channel_file)})["badge"]
     assert badge["colour"] == "red"
     assert "The file claims a local dp of 0.5; it is 1" in badge["reasons"][0]
 
 
-def test_an_exact_channel():
-    """The integers of an exact channel are its proof; a file whose integers do not prove its claims is red."""
+def test_an_exact_channel_is_proved_by_its_integers():
+    """The integers of an exact channel are its proof; integers that do not prove the file's claims are red."""
     exact = randomized_response(3, 1.0).exact(20)
-    shown = view({"text": exact.to_json()})
-    assert (shown["kind"], shown["badge"]["colour"]) == ("exact channel", "green")
-    file = json.loads(exact.to_json())
-    field = next(name for name, value in file.items() if "epsilon" in str(name) or "epsilon" in str(value))
-    file[field] = 0.5 if not isinstance(file[field], dict) else file[field] | {"epsilon": 0.5}
-    assert view({"text": json.dumps(file)})["badge"]["colour"] == "red"
+    content = view({"text": exact.to_json()})
+    assert (content["kind"], content["badge"]["colour"]) == ("exact channel", "green")
+    channel_file = json.loads(exact.to_json())
+    field = next(name for name, value in channel_file.items() if "epsilon" in str(name) or "epsilon" in str(value))
+    channel_file[field] = 0.5 if not isinstance(channel_file[field], dict) else channel_file[field] | {"epsilon": 0.5}
+    assert view({"text": json.dumps(channel_file)})["badge"]["colour"] == "red"
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_channel_is_better_than_the_best_of_its_own_limits(seed):
-    """A channel keeps at most the bound proved for its own epsilon and eta; the optimum itself keeps all of it."""
+def test_no_channel_exceeds_the_optimum_within_its_own_limits(seed):
+    """A channel's value is at most the bound for its own epsilon and eta; the optimum attains the bound."""
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 6))
     channel = Channel(rng.dirichlet(np.ones(int(rng.integers(2, 6))), k))
@@ -110,8 +110,8 @@ def test_no_channel_is_better_than_the_best_of_its_own_limits(seed):
     assert again["comparison"]["share"] == pytest.approx(1.0, rel=1e-5)
 
 
-def test_the_populations_compared():
-    """Given populations come first, then those of the file, then two invented ones."""
+def test_the_comparison_prefers_the_user_s_populations():
+    """The user's populations come first, then those of the file, then two examples."""
     assert view({"text": TEXT})["comparison"]["whose"] == "the populations of the file"
     given = view({"text": TEXT, "p0": P1, "p1": P0})["comparison"]
     assert (given["whose"], given["p0"]) == ("your populations", P1)
@@ -119,26 +119,26 @@ def test_the_populations_compared():
     assert view({"text": TEXT, "divergence": "le-cam"})["comparison"]["divergence"] == "Le Cam distance"
     assert "example" in view({"text": "[[1,0],[0.5,0.5]]"})["comparison"]["whose"]
     asked = optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0))
-    shown = view({"text": design_text(asked)})
-    assert (shown["badge"]["colour"], shown["comparison"]) == ("green", None)
-    assert "its own bound" in shown["no_comparison"]
+    content = view({"text": design_text(asked)})
+    assert (content["badge"]["colour"], content["comparison"]) == ("green", None)
+    assert "its own bound" in content["no_comparison"]
 
 
 @pytest.mark.parametrize("text", ["[[1.0], [1.0]]", "[[0.5, 0.5], [0.5, 0.5]]", "[[1.0]]", "[[1, 0]]"])
-def test_channels_that_tell_nothing(text):
-    """A channel from which nothing can be told is measured; there is nothing to compare."""
-    shown = view({"text": text})
-    assert shown["epsilon"] == 0
-    assert shown["comparison"] is None
-    assert shown["no_comparison"]
+def test_an_uninformative_channel_has_no_comparison(text):
+    """An uninformative channel is measured, and has no comparison."""
+    content = view({"text": text})
+    assert content["epsilon"] == 0
+    assert content["comparison"] is None
+    assert content["no_comparison"]
 
 
-def test_a_channel_without_any_privacy():
-    """Answers told openly have an infinite epsilon, which is the text "inf"; the best of eta 1 is the same."""
-    shown = view({"text": "1,0,0\n0,1,0\n0,0,1\n", "p0": P0, "p1": P1})
-    assert (shown["epsilon"], shown["eta"]) == ("inf", 1.0)
-    assert shown["comparison"]["share"] == pytest.approx(1.0, rel=1e-6)
-    json.dumps(shown, allow_nan=False)
+def test_a_channel_without_privacy_has_infinite_epsilon():
+    """The infinite epsilon is the text "inf"; the best channel for eta 1 is equally good."""
+    content = view({"text": "1,0,0\n0,1,0\n0,0,1\n", "p0": P0, "p1": P1})
+    assert (content["epsilon"], content["eta"]) == ("inf", 1.0)
+    assert content["comparison"]["share"] == pytest.approx(1.0, rel=1e-6)
+    json.dumps(content, allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -146,19 +146,19 @@ def test_a_channel_without_any_privacy():
     ["0.75,0.25\n0.25,0.75", "0.75\t0.25\n0.25\t0.75\n", "0,75;0,25\n0,25;0,75", " 0.75 0.25\r\n 0.25   0.75\r\n",
      "[[0.75, 0.25], [0.25, 0.75]]", "\ufeff.75,.25\n.25,.75"],
 )  # fmt: skip
-def test_tables_as_they_are_pasted(text):
+def test_tables_with_any_common_delimiter_are_read(text):
     """Commas, tabs, semicolons with decimal commas and blanks separate cells, and JSON is a list of rows."""
     assert view({"text": text})["matrix"] == [[0.75, 0.25], [0.25, 0.75]]
 
 
-def test_labels_of_a_table():
-    """A first line and a first column that are no numbers name reports and answers."""
-    shown = view({"text": "\tyes\tno\nÅsa\t0.75\t0.25\nBo\t0.25\t0.75\n", "name": "q.tsv"})
-    assert (shown["inputs"], shown["outputs"]) == (["Åsa", "Bo"], ["yes", "no"])
+def test_labels_come_from_the_first_row_and_column():
+    """A nonnumeric first row and first column are the labels of reports and answers."""
+    content = view({"text": "\tyes\tno\nÅsa\t0.75\t0.25\nBo\t0.25\t0.75\n", "name": "q.tsv"})
+    assert (content["inputs"], content["outputs"]) == (["Åsa", "Bo"], ["yes", "no"])
 
 
 @pytest.mark.parametrize(
-    ("state", "field", "said"),
+    ("state", "field", "message"),
     [
         ({}, "text", "a value is required"),
         ({"text": 3}, "text", "text"),
@@ -188,26 +188,26 @@ def test_labels_of_a_table():
         ({"text": "[[1, 0]]", "name": 7}, "name", "text"),
     ],
 )
-def test_what_is_wrong_stands_beside_its_field(state, field, said):
-    """Bad input names its field, in the package's words, and quotes no path of the machine."""
+def test_invalid_input_names_its_field(state, field, message):
+    """Each error names the field that is wrong, with the package's message, and contains no path of the machine."""
     with pytest.raises(InvalidInput) as error:
         view(state)
     assert isinstance(error.value, FieldError)
     assert error.value.field == field
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "/" not in str(error.value).replace("KNOTS/SLOPES", "")  # no path is told
     assert len(str(error.value)) < 400
 
 
-def test_names_of_files_are_shown_without_their_folders():
-    """Neither a folder nor a letter that is none comes back with a file's name."""
+def test_names_of_files_have_no_folder():
+    """A file's name comes back without its folder and without unprintable characters."""
     for name in ("/etc/passwd", "..\\..\\passwd", "a\x00/passwd"):
         assert view({"text": "[[1, 0]]", "name": name})["name"] == "passwd"
     assert view({"text": "[[1, 0]]", "name": ".."})["name"] == "pasted text"
 
 
-def test_hostile_files():
-    """Of 60 mutated design files each is read or refused in words, and none that claims too much is green.
+def test_mutated_design_files_are_never_green_by_mistake():
+    """Each of 60 mutated design files is read or rejected with a message, and none that claims too much is green.
 
     A design whose badge is green verifies by the library, too, in either arithmetic.
     """
@@ -216,13 +216,13 @@ def test_hostile_files():
     for _ in range(60):
         text = change(rng, data).decode("utf-8", "replace")
         try:
-            shown = view({"text": text})
+            content = view({"text": text})
         except FieldError as error:
             assert "Traceback" not in str(error)
             outcomes["refused"] += 1
             continue
-        json.dumps(shown, allow_nan=False)
-        outcomes[shown["badge"]["colour"]] += 1
+        json.dumps(content, allow_nan=False)
+        outcomes[content["badge"]["colour"]] += 1
     assert outcomes["refused"] > 10
     assert outcomes["red"] > 2
 
@@ -230,67 +230,67 @@ def test_hostile_files():
 # -- mending -------------------------------------------------------------------------------------------
 
 
-def test_counts_become_a_channel():
-    """A table of counts is mended by dividing each row by its sum, and the sums are told."""
-    shown = view({"text": "answer,a,b\nyes,30,10\nno,10,30\n", "mend": True})
-    assert shown["matrix"] == [[0.75, 0.25], [0.25, 0.75]]
-    assert shown["mended"]["steps"] == ["2 of 2 rows were divided by their sums, which were 40."]
-    assert view({"text": shown["channel_file"]})["matrix"] == shown["matrix"]
+def test_a_table_of_counts_is_repaired_to_a_channel():
+    """The repair divides each row by its sum, and states the sums."""
+    content = view({"text": "answer,a,b\nyes,30,10\nno,10,30\n", "mend": True})
+    assert content["matrix"] == [[0.75, 0.25], [0.25, 0.75]]
+    assert content["mended"]["steps"] == ["2 of 2 rows were divided by their sums, which were 40."]
+    assert view({"text": content["channel_file"]})["matrix"] == content["matrix"]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_is_mended_keeps_its_limits(seed):
-    """A mended channel measures at most the epsilon and eta asked for, and is moved no further than it says."""
+def test_a_repaired_channel_satisfies_its_limits(seed):
+    """A repaired channel measures at most the requested epsilon and eta, and moves no further than it states."""
     rng = np.random.default_rng(seed)
     k, m = (int(one) for one in rng.integers(2, 7, 2))
     matrix = rng.dirichlet(np.full(m, 0.5), k) * rng.uniform(0.9, 1.1, (k, 1))
     epsilon, eta = float(rng.choice([1e-6, 0.1, 1.0, 5.0])), float(rng.choice([1e-3, 0.2, 1.0]))
-    shown = view({"text": json.dumps(matrix.tolist()), "mend": True, "epsilon": epsilon, "eta": eta})
-    channel = Channel(shown["matrix"])
+    content = view({"text": json.dumps(matrix.tolist()), "mend": True, "epsilon": epsilon, "eta": eta})
+    channel = Channel(content["matrix"])
     assert local_dp(channel).value <= epsilon
     assert total_variation(channel).value <= eta
     before = matrix / matrix.sum(axis=1, keepdims=True)
-    assert np.abs(channel.matrix - before).sum(axis=1).max() / 2 == pytest.approx(shown["mended"]["moved"], abs=1e-12)
+    assert np.abs(channel.matrix - before).sum(axis=1).max() / 2 == pytest.approx(content["mended"]["moved"], abs=1e-12)
 
 
-def test_slightly_too_little_privacy_is_mended_slightly():
-    """A channel a millionth above its epsilon is moved by about a millionth; one that keeps it is left as it is."""
+def test_a_small_excess_of_epsilon_needs_a_small_repair():
+    """A channel a millionth above its epsilon moves by about a millionth; one within its epsilon is unchanged."""
     over = randomized_response(3, 1.000001)
-    shown = view({"text": over.to_json(), "mend": True, "epsilon": 1.0})
-    assert 0 < shown["mended"]["moved"] < 2e-6
-    assert shown["epsilon"] <= 1.0
-    kept = view({"text": over.to_json(), "mend": True, "epsilon": 1.1})
-    assert kept["mended"] == {"steps": [], "moved": 0.0}
-    assert kept["matrix"] == over.matrix.tolist()
+    content = view({"text": over.to_json(), "mend": True, "epsilon": 1.0})
+    assert 0 < content["mended"]["moved"] < 2e-6
+    assert content["epsilon"] <= 1.0
+    unchanged = view({"text": over.to_json(), "mend": True, "epsilon": 1.1})
+    assert unchanged["mended"] == {"steps": [], "moved": 0.0}
+    assert unchanged["matrix"] == over.matrix.tolist()
 
 
 @pytest.mark.parametrize("matrix", [[[1e308, 1e308], [5e-324, 0.0]], [[1e-300, 3e-300], [1.0, 1.0]]])
-def test_mending_at_other_scales(matrix):
-    """Rows whose sums overflow, or are below all normal numbers, are mended like any other, without a warning."""
-    shown = view({"text": json.dumps(matrix), "mend": True})
+def test_repair_works_at_extreme_scales(matrix):
+    """Rows whose sums overflow, or are subnormal, are repaired like all others, without a warning."""
+    content = view({"text": json.dumps(matrix), "mend": True})
     expected = np.array([[0.5, 0.5], [1.0, 0.0]] if matrix[0][0] > 1 else [[0.25, 0.75], [0.5, 0.5]])
-    assert np.allclose(shown["matrix"], expected, rtol=1e-12, atol=0)
+    assert np.allclose(content["matrix"], expected, rtol=1e-12, atol=0)
 
 
-def test_a_design_file_is_mended_as_its_channel():
-    """Mending a design file mends the channel in it, with its labels, and leaves the proof behind."""
-    shown = view({"text": TEXT, "mend": True, "epsilon": 0.5})
-    assert (shown["kind"], shown["badge"]["colour"]) == ("channel", "grey")
-    assert shown["inputs"] == ["low", "middle", "high"]
-    assert shown["epsilon"] <= 0.5
+def test_the_channel_of_a_design_file_is_repaired():
+    """Repairing a design file repairs its channel, keeps its labels, and drops the proof."""
+    content = view({"text": TEXT, "mend": True, "epsilon": 0.5})
+    assert (content["kind"], content["badge"]["colour"]) == ("channel", "grey")
+    assert content["inputs"] == ["low", "middle", "high"]
+    assert content["epsilon"] <= 0.5
 
 
-def test_progress_is_told():
-    """The work tells how far it is, from its beginning to its end and never backwards."""
-    told = []
-    view({"text": TEXT}, told.append)
-    assert told == sorted(told)
-    assert told[0] >= 0
-    assert 0.9 < told[-1] <= 1
+def test_progress_is_reported_in_order():
+    """The progress increases from the beginning to the end."""
+    progress = []
+    view({"text": TEXT}, progress.append)
+    assert progress == sorted(progress)
+    assert progress[0] >= 0
+    assert 0.9 < progress[-1] <= 1
 
 
-def test_only_documented_errors():
-    """Four thousand random texts are a document or one of the package's errors."""
+def test_random_texts_raise_only_documented_errors():
+    """Four thousand random texts are documents, or raise one of the package's errors."""
     rng = random.Random(1)
     letters = '[]{}",:;.\t\n 0123456789-+eENainf"\u00e9\ud83d\x1b'
     for _ in range(4_000):

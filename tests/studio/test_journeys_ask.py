@@ -26,7 +26,7 @@ def link(view, **state):
 
 
 def ready(page):
-    """Wait until the present state is painted."""
+    """Wait until the current state is painted."""
     page.locator('.view[data-state="done"]').wait_for()
 
 
@@ -35,38 +35,38 @@ def number(page, name):
     return float(page.locator(f"#figure-{name}").inner_text().replace(",", "").replace("±", ""))
 
 
-def typed(page, name, value):
-    """Type a number into a field, as a person does."""
+def type_number(page, name, value):
+    """Type a number into a field."""
     control = page.locator(f'input[type=number][name="{name}"]')
     control.fill(str(value))
     control.press("Enter")
 
 
 def people(epsilon):
-    """Those that reach 5 points, through the channel of the library's planner."""
+    """Count the people for 5 points, through the channel of the library's planner."""
     planner = QuestionPlanner(PILOT)
     return TotalVarianceHalfWidth(0.05).respondents(planner.channel(epsilon), planner.pilot)
 
 
-def test_solve_epsilon_from_a_half_width(opened):
-    """With people and half-width given, the page finds the library's least epsilon, and proves the channel."""
+def test_epsilon_follows_from_people_and_half_width(opened):
+    """With people and half-width given, the page computes the library's smallest epsilon, and proves the channel."""
     page = opened("ask", link("ask", questions=[QUESTION], respondents=5000))
     ready(page)
     repainted(page, lambda: page.get_by_label("Compute").select_option("epsilon"))
-    repainted(page, lambda: typed(page, "questions.0.half_width", 0.04))
+    repainted(page, lambda: type_number(page, "questions.0.half_width", 0.04))
     expected = QuestionPlanner(PILOT).epsilon(TotalVarianceHalfWidth(0.04), 5000)
     assert number(page, "ε") == pytest.approx(expected, rel=1e-3)
     assert number(page, "half-width") <= 4
     assert page.locator("#badge").inner_text() == "optimal, proof checked"
-    repainted(page, lambda: typed(page, "respondents", 20000))
+    repainted(page, lambda: type_number(page, "respondents", 20000))
     assert number(page, "ε") == pytest.approx(
         QuestionPlanner(PILOT).epsilon(TotalVarianceHalfWidth(0.04), 20000), rel=1e-3
     )
     assert page.locator('input[type=number][name="epsilon"]').is_disabled()
 
 
-def test_people_follow_the_slider_and_undo_takes_it_back(opened):
-    """The slider of epsilon, moved by keys, changes the people needed to the library's number; Undo goes back."""
+def test_people_follow_the_slider_and_undo_reverts_it(opened):
+    """Keys on the slider of epsilon change the people needed to the library's number; Undo reverts the change."""
     page = opened("ask", link("ask", questions=[QUESTION], epsilon=1.0))
     ready(page)
     before = number(page, "people")
@@ -81,8 +81,8 @@ def test_people_follow_the_slider_and_undo_takes_it_back(opened):
     assert number(page, "people") == before
 
 
-def test_simulate_again(opened):
-    """Each click is another survey with other intervals; Undo brings the same one back."""
+def test_each_click_simulates_another_survey(opened):
+    """Each click gives other intervals; Undo restores the previous ones."""
     page = opened("ask", link("ask", questions=[QUESTION], epsilon=1.0))
     ready(page)
     survey = page.locator("svg.intervals")
@@ -91,13 +91,13 @@ def test_simulate_again(opened):
     repainted(page, lambda: page.locator("#again").click())
     second = re.sub(r"picture-\d+", "", survey.inner_html())
     assert second != first
-    assert page.locator("svg.has_repeated_rows line.held, svg.has_repeated_rows line.missed").count() == 40
+    assert page.locator("svg.repeats line.held, svg.repeats line.missed").count() == 40
     repainted(page, lambda: page.locator("#undo").click())
     assert re.sub(r"picture-\d+", "", survey.inner_html()) == first
 
 
-def test_drag_the_split_and_take_the_best(opened):
-    """A cut that is dragged moves epsilon between questions, by keys too; the best split needs the fewest people."""
+def test_the_split_can_be_dragged_and_optimized(opened):
+    """Dragging or keys move epsilon between questions; the best split needs the fewest people."""
     page = opened("ask", link("ask", questions=[YES_NO, {**YES_NO, "name": "Now?", "half_width": 0.06}], epsilon=2.0))
     ready(page)
     even = number(page, "people")
@@ -117,10 +117,10 @@ def test_drag_the_split_and_take_the_best(opened):
     repainted(page, lambda: handle.press("ArrowRight"))
     assert state_of(page)["split"][0] == pytest.approx(dragged[0] + 0.01, abs=1e-9)
     repainted(page, lambda: page.locator("#best-split").click())
-    found = split_budget(
+    expected = split_budget(
         {name: ([0.2, 0.8], TotalVarianceHalfWidth(w)) for name, w in (("a", 0.03), ("b", 0.06))}, Budget(2.0)
     )
-    assert number(page, "people") == pytest.approx(found.respondents, rel=0.012)
+    assert number(page, "people") == pytest.approx(expected.respondents, rel=0.012)
     assert number(page, "people") <= even
 
 
@@ -135,16 +135,16 @@ def test_several_questions_are_planned_as_a_questionnaire(opened):
         card.locator('xpath=self::*[@data-state="done"]').wait_for()
         spec = SurveySpec("s", tuple(QuestionSpec(str(at), ("yes", "no"), half_width=0.03) for at in range(count)),
                           epsilon=epsilon)  # fmt: skip
-        found, said = plan_survey(spec), card.inner_text()
-        for people in (found.respondents, found.one_question, found.split, found.least):
-            assert f"{people:,.0f}" in said
-        return said
+        expected, words = plan_survey(spec), card.inner_text()
+        for people in (expected.respondents, expected.one_question, expected.split, expected.least):
+            assert f"{people:,.0f}" in words
+        return words
 
     assert "all people: Ever?, Now?, Often?" in planned(3, 3.0)
     with page.expect_download() as saved:
         page.locator("#save-booklets").click()
     assert plan_survey(SurveySpec.from_toml(Path(saved.value.path()).read_text("utf-8"))).plan.epsilon <= 3.0
-    repainted(page, lambda: typed(page, "epsilon", 1))
+    repainted(page, lambda: type_number(page, "epsilon", 1))
     assert "1/3 of the people: Ever?" in planned(3, 1.0)
     repainted(page, lambda: page.get_by_role("button", name="Remove this question").click())
     assert "1/2 of the people: Now?" in planned(2, 1.0)
@@ -152,16 +152,16 @@ def test_several_questions_are_planned_as_a_questionnaire(opened):
     assert card.is_hidden()
 
 
-def test_bad_input_is_told_beside_its_field(opened):
-    """What cannot be is told beside the field in the package's words, and no longer once it is mended."""
+def test_invalid_input_shows_a_message_at_its_field(opened):
+    """The field shows the package's message until the input is corrected."""
     page = opened("ask", link("ask", questions=[QUESTION], epsilon=1.0))
     ready(page)
-    typed(page, "questions.0.half_width", 2)
+    type_number(page, "questions.0.half_width", 2)
     error = page.locator('[data-field="questions.0.half_width"] .error')
     error.wait_for()
     assert error.inner_text() == "half-width: expected a number between 0 and 1, got 2.0"
     assert page.locator('input[name="questions.0.half_width"]').get_attribute("aria-invalid") == "true"
-    repainted(page, lambda: typed(page, "questions.0.half_width", 0.05))
+    repainted(page, lambda: type_number(page, "questions.0.half_width", 0.05))
     assert error.count() == 0
     answers = page.locator("textarea")
     answers.fill("never, 0.5\noften, -0.5")
@@ -179,8 +179,8 @@ def test_bad_input_is_told_beside_its_field(opened):
     assert "an answer and its proportion in each line" in error.inner_text()
 
 
-def test_drag_an_expected_share(opened):
-    """A share moved by keys takes its mass from the others in proportion."""
+def test_keys_change_an_expected_proportion(opened):
+    """The other proportions change in proportion."""
     page = opened("ask", link("ask", questions=[QUESTION], epsilon=1.0))
     ready(page)
     bar = page.locator('[data-key="share-2"]')
@@ -193,8 +193,8 @@ def test_drag_an_expected_share(opened):
     assert pilot[0] / pilot[1] == pytest.approx(5 / 3, rel=1e-4)
 
 
-def test_cancel_a_long_design(opened):
-    """A design of many answers shows that it is at work, and ends when it is cancelled."""
+def test_a_long_design_can_be_cancelled(opened):
+    """A design of many answers shows its progress, and stops when it is cancelled."""
     many = {
         "name": "Which?",
         "labels": [f"a{at}" for at in range(14)],
@@ -208,8 +208,8 @@ def test_cancel_a_long_design(opened):
     assert "good" not in page.locator("#badge").get_attribute("class")
 
 
-def test_from_a_question_to_its_meaning(opened):
-    """The button takes the question and its epsilon along; what it says is Bayes' rule at that epsilon."""
+def test_a_question_opens_in_the_meaning_view(opened):
+    """The button takes the question and its epsilon along; the sentence follows from Bayes' rule at that epsilon."""
     page = opened("ask", link("ask", questions=[QUESTION], epsilon=0.7))
     ready(page)
     page.get_by_role("button", name="What it means for one person").click()
@@ -217,19 +217,19 @@ def test_from_a_question_to_its_meaning(opened):
     state = state_of(page)
     assert state["question"]["labels"] == LABELS
     assert state["epsilon"] == pytest.approx(0.7)
-    said = page.locator(".promises li").first.inner_text()
+    words = page.locator(".promises li").first.inner_text()
     assert re.search(
-        r"is 1 in 100\. After your report, they think it is at most 1 in 50", said
+        r"is 1 in 100\. After your report, they think it is at most 1 in 50", words
     )  # 0.01 e^0.7 / (0.01 e^0.7 + 0.99) = 1/50.2
 
 
-def test_the_slider_of_rounds(opened):
-    """More fresh reports tell more: the bound rises with the slider, and stays below what Bayes' rule can give."""
+def test_more_rounds_raise_the_bound_on_the_chance(opened):
+    """The bound rises with the slider, and stays within Bayes' rule."""
     page = opened("meaning", link("meaning", question=QUESTION, epsilon=0.5, answer=2))
     ready(page)
     slider = page.locator('[data-field="rounds-slider"] input')
     slider.focus()
-    seen = []
+    bounds = []
     for _ in range(3):
         repainted(page, lambda: slider.press("PageUp"))
         n = state_of(page)["rounds"]
@@ -238,25 +238,25 @@ def test_the_slider_of_rounds(opened):
         odds = Fraction(1, 99) * Fraction(2.718281828459046**0.5) ** n
         assert chance <= odds / (1 + odds) * Fraction(12, 10)
         assert page.locator(".promises li").count() == 4
-        seen.append((n, chance))
-    assert seen == sorted(seen)
-    assert seen[0][1] < seen[-1][1]
-    typed(page, "prior", 1.5)
+        bounds.append((n, chance))
+    assert bounds == sorted(bounds)
+    assert bounds[0][1] < bounds[-1][1]
+    type_number(page, "prior", 1.5)
     error = page.locator('[data-field="prior"] .error')
     error.wait_for()
     assert error.inner_text() == "prior: expected a number between 0 and 1, got 1.5"
 
 
 @pytest.mark.parametrize("view", ["ask", "meaning"])
-def test_everybody_can_use_it(opened, view):
-    """axe-core finds nothing on a screen in light and a phone in dark, and every picture has its numbers as a table."""
+def test_the_views_are_accessible(opened, view):
+    """axe-core finds nothing on a light screen and a dark phone, and each figure has its numbers as a table."""
     page = opened(view)
     ready(page)
     if view == "ask":
         repainted(page, lambda: page.get_by_role("button", name="Add a question").click())
         page.locator('.questionnaire[data-state="done"]').wait_for()
     else:
-        repainted(page, lambda: typed(page, "rounds", 4))
+        repainted(page, lambda: type_number(page, "rounds", 4))
     pictures = page.locator("figure.picture:visible")
     assert pictures.count() >= 3
     for at in range(pictures.count()):

@@ -23,7 +23,7 @@ def ready(page):
 @pytest.mark.parametrize("letters", ["0", "0.06em"])
 @pytest.mark.parametrize("size", [(1280, 800), (390, 664)])
 def test_the_first_gesture_is_above_the_fold(opened, size, letters):
-    """On a laptop and on a telephone, all that the first gesture needs is seen at once, and nothing is wider.
+    """On a laptop and on a phone the controls of the first gesture are visible at once, and nothing is wider.
 
     Nor does it depend on the fonts of the machine: it holds for letters that are a tenth wider.
     """
@@ -41,8 +41,8 @@ def test_the_first_gesture_is_above_the_fold(opened, size, letters):
         assert box["y"] + box["height"] <= height, (place, box)
 
 
-def test_the_sentence_counts_the_reports_that_the_library_counts(opened):
-    """The sentence of the page is about the channel of its own code, and follows a bar."""
+def test_the_sentence_has_the_library_s_number_of_reports(opened):
+    """The sentence describes the channel of the page, and follows a bar."""
     page = opened(folded=True)
     ready(page)
     e = math.e
@@ -58,19 +58,19 @@ def test_the_sentence_counts_the_reports_that_the_library_counts(opened):
     assert int(page.locator("#sentence").inner_text().split()[0]) < private
 
 
-def test_the_guide_by_keyboard(opened):
-    """The three steps are done with Tab, arrows and Enter alone; each is ticked, and the closed guide stays closed."""
+def test_the_guide_works_by_keyboard(opened):
+    """Tab, arrows and Enter complete the three steps; each is ticked, and the closed guide stays closed."""
     page = opened(folded=True)
     ready(page)
     step = page.locator(".guide [aria-current=step]")
     assert step.inner_text().startswith("Drag a bar")
     page.locator("#tab-tell").focus()
-    for wanted in ("[data-key=p0-0]", "[name=epsilon-slider]"):
+    for selector in ("[data-key=p0-0]", "[name=epsilon-slider]"):
         for _ in range(25):
             page.keyboard.press("Tab")
-            if page.evaluate("wanted => document.activeElement.matches(wanted)", wanted):
+            if page.evaluate("wanted => document.activeElement.matches(wanted)", selector):
                 break
-        assert page.evaluate("wanted => document.activeElement.matches(wanted)", wanted), wanted
+        assert page.evaluate("wanted => document.activeElement.matches(wanted)", selector), selector
         repainted(page, lambda: page.keyboard.press("ArrowLeft"))
     assert step.inner_text().startswith("Take it away")
     assert state_of(page)["p0"][0] == pytest.approx(0.29)
@@ -85,20 +85,20 @@ def test_the_guide_by_keyboard(opened):
     assert not page.locator(".guide").is_visible()
 
 
-def test_the_status_line_pushes_nothing(opened):
-    """What is said to screen readers takes no room; what was done is shown at the foot, over the page."""
+def test_the_status_line_does_not_move_the_page(opened):
+    """Announcements to screen readers take no space; messages appear at the foot, over the page."""
     page = opened(folded=True)
     ready(page)
     top = page.locator("main").bounding_box()["y"]
     assert top == page.locator("header").bounding_box()["height"]
     page.locator("#link").click()
-    page.locator("#told:not(.seen)").wait_for()
-    assert "link" in page.locator("#told").inner_text()
+    page.locator("#status:not(.visually-hidden)").wait_for()
+    assert "link" in page.locator("#status").inner_text()
     assert page.locator("main").bounding_box()["y"] == top
 
 
-def test_no_panel_opens_empty(opened):
-    """The view of any channel opens with one that is measured, and says that it is an example."""
+def test_the_view_of_any_channel_opens_with_an_example(opened):
+    """The view opens with a measured channel, and says that it is an example."""
     page = opened("inspect", folded=True)
     page.locator('.view[data-state="done"]').wait_for()
     assert "1.09862" in page.locator(".headline").inner_text()

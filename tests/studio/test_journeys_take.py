@@ -47,7 +47,7 @@ def downloaded(page, name):
     return there.value.suggested_filename, Path(there.value.path()).read_text("utf-8")
 
 
-def test_drop_a_forged_design(opened):
+def test_a_dropped_forged_design_has_a_red_badge(opened):
     """A design file that claims more than it proves gets a red badge with the reason; the true one, a green one."""
     page, text = opened("inspect"), design_text(DESIGN)
     forged = json.loads(text)
@@ -65,8 +65,8 @@ def test_drop_a_forged_design(opened):
     page.get_by_text("The proof fails", exact=True).wait_for()
 
 
-def test_choose_a_file_by_keyboard(opened, tmp_path):
-    """Without a mouse the same file comes in through the field that Tab reaches first on the card."""
+def test_a_file_can_be_chosen_by_keyboard(opened, tmp_path):
+    """Without a mouse the same file comes in through the first field that Tab reaches on the card."""
     page = opened("inspect")
     (tmp_path / "q.csv").write_text(",a,b\nno,0.75,0.25\nyes,0.25,0.75\n")
     # Asked for before any key: the browser is told some time after it is asked for, and a key would overtake that.
@@ -83,8 +83,8 @@ def test_choose_a_file_by_keyboard(opened, tmp_path):
     assert "1.09862" in page.locator(".headline").inner_text()
 
 
-def test_an_invalid_paste(opened):
-    """What is no channel is refused beside its field in the package's words; mending the text takes the error away."""
+def test_an_invalid_matrix_shows_a_message_at_its_field(opened):
+    """The field shows the package's message until the text is corrected."""
     page = opened("inspect")
     area = page.get_by_label("Or paste it here")
     area.fill("0.5, 0.6\n0.5, 0.5")
@@ -100,8 +100,8 @@ def test_an_invalid_paste(opened):
     assert error.count() == 0
 
 
-def test_mend_a_matrix(opened):
-    """Rows that do not sum to one are divided by their sums, the channel brought within ε, and both files are taken."""
+def test_a_matrix_is_repaired_and_downloaded(opened):
+    """Rows are divided by their sums, the channel is brought within ε, and the download holds it."""
     page = opened("inspect")
     area = page.get_by_label("Or paste it here")
     area.fill("answer,yes,no\nyes,30,10\nno,10,30")
@@ -120,8 +120,8 @@ def test_mend_a_matrix(opened):
     state_is(page, "failed")
 
 
-def test_export_the_code_and_run_it(opened):
-    """The code of the first view, run by itself, makes the channel in the design file and the value on the page."""
+def test_the_exported_code_reproduces_the_page(opened):
+    """The code of the first view computes the channel in the design file and the value on the page."""
     page = opened("tell")
     page.get_by_label("ε in nats").fill("0.8")
     page.get_by_label("ε in nats").blur()
@@ -140,7 +140,7 @@ def test_export_the_code_and_run_it(opened):
 
 
 def test_a_link_restores_the_state(opened):
-    """The address alone restores in another tab what was looked at; it holds no token."""
+    """The address alone restores the view in another tab; it contains no token."""
     page = opened("inspect")
     area = page.get_by_label("Or paste it here")
     area.fill("0.6, 0.4\n0.3, 0.7")
@@ -154,8 +154,8 @@ def test_a_link_restores_the_state(opened):
     assert other.locator(".headline").inner_text() == page.locator(".headline").inner_text()
 
 
-def test_a_report_and_pictures(opened, browser, tmp_path):
-    """The report opens by itself, without scripts; saved pictures are well-formed, with a title, and lie on paper."""
+def test_the_report_and_figures_open_alone(opened, browser, tmp_path):
+    """The report needs no scripts; saved figures are well-formed, with a title and a background."""
     page = opened("inspect")
     page.locator("select[name=example]").select_option("response")
     state_is(page, "done")
@@ -174,8 +174,8 @@ def test_a_report_and_pictures(opened, browser, tmp_path):
     assert drawn.find("{http://www.w3.org/2000/svg}rect").get("fill") == "rgb(255, 255, 255)"
 
 
-def test_cancel_a_long_audit(opened):
-    """A channel of 150 answers takes a while: the work is shown, cancelled at once, and the page goes on."""
+def test_a_long_audit_can_be_cancelled(opened):
+    """A channel of 150 answers shows its progress and a Cancel button, and the page goes on."""
     page = opened("inspect")
     matrix = np.random.default_rng(0).dirichlet(np.ones(150), 150)
     page.evaluate(DROP, [json.dumps(matrix.tolist()), "large.json"])
@@ -185,8 +185,8 @@ def test_cancel_a_long_audit(opened):
     state_is(page, "done")
 
 
-def test_everybody_can_use_it(opened):
-    """axe-core objects to nothing, on a screen in light or a telephone in dark, all opened; nothing overflows."""
+def test_the_view_is_accessible(opened):
+    """axe-core finds nothing, on a light screen or a dark phone, with all folds open; nothing overflows."""
     page = opened("inspect", viewport={"width": 390, "height": 844}, color_scheme="dark", bypass_csp=True)
     page.locator("select[name=example]").select_option("rounded")
     state_is(page, "failed")

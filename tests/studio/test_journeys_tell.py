@@ -17,7 +17,7 @@ P0, P1 = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
 
 
 def ready(page):
-    """Wait until the present state is repainted, and return the badge's text."""
+    """Wait until the current state is painted, and return the badge's text."""
     page.locator('.view[data-state="done"]').wait_for()
     return page.locator("#badge").inner_text()
 
@@ -26,8 +26,8 @@ def link(state):
     return "#view=tell&state=" + packed(state)
 
 
-def test_load_the_anes_file(opened):
-    """A file with a line for each voter asks for its columns, becomes seven answers, and has a proved optimum."""
+def test_a_file_of_voters_becomes_two_populations(opened):
+    """A file with one row per voter asks for its columns, becomes seven answers, and has a proved optimum."""
     page = opened()
     ready(page)
     page.locator("input[type=file]").set_input_files(str(files("ldpopt") / "data" / "anes96.csv"))
@@ -41,11 +41,11 @@ def test_load_the_anes_file(opened):
     assert state["p0"][0] == pytest.approx(197 / 551)
 
 
-def test_drag_a_bar(opened):
-    """A bar that is dragged takes mass from the others in proportion, and the design follows; Undo takes it back."""
+def test_a_dragged_bar_scales_the_others(opened):
+    """A dragged bar takes mass from the others in proportion, and the design follows; Undo reverts it."""
     page = opened(fragment=link({"p0": P0, "p1": P1, "labels": ["a", "b", "c"], "epsilon": 1.0, "eta": None}))
     ready(page)
-    kept = page.locator("#figure-preserved").inner_text()
+    preserved = page.locator("#figure-preserved").inner_text()
     page.locator('[data-key="p1-2"]').scroll_into_view_if_needed()
     grip = page.locator('[data-key="p0-2"] .grip').bounding_box()
     x, y = grip["x"] + 2, grip["y"] + grip["height"] / 2
@@ -60,13 +60,13 @@ def test_drag_a_bar(opened):
     assert sum(state["p0"]) == pytest.approx(1, abs=1e-12)
     assert state["p0"][0] / state["p0"][1] == pytest.approx(5 / 3)
     assert state["p1"] == P1
-    assert page.locator("#figure-preserved").inner_text() != kept
+    assert page.locator("#figure-preserved").inner_text() != preserved
     repainted(page, lambda: page.locator("#undo").click())
-    assert page.locator("#figure-preserved").inner_text() == kept
+    assert page.locator("#figure-preserved").inner_text() == preserved
 
 
-def test_slide_eta_across_a_kink(opened):
-    """On both sides of a corner of the envelope the design is proved; erasure ends at it."""
+def test_erasure_ends_at_a_corner_of_the_envelope(opened):
+    """On both sides of a corner the design is proved."""
     p0, p1 = [0.42, 0.25, 0.14, 0.1, 0.06, 0.03], [0.06, 0.09, 0.13, 0.2, 0.24, 0.28]
     pair = {"p0": p0, "p1": p1, "labels": list("abcdef"), "epsilon": 1.0}
     page = opened(fragment=link(pair | {"eta": 0.3575}))
@@ -74,22 +74,22 @@ def test_slide_eta_across_a_kink(opened):
     kink = (np.e - 1) / (np.e + 2)
     slider = page.locator("[name=eta-slider]")
     slider.focus()
-    seen = []
+    observed = []
     for _ in range(4):
         repainted(page, lambda: page.keyboard.press("ArrowRight"))
         assert ready(page) == "optimal, proof checked"
         eta = state_of(page)["eta"]
-        kept = float(page.locator("#figure-preserved").inner_text())
-        best = optimal_channel(Divergence(KL, p0, p1), [LocalDP(1.0), TotalVariation(eta)])
-        assert kept == pytest.approx(best.value, rel=1e-5)
-        seen.append((eta, page.locator(".heat .tick.mid").filter(has_text="erased").count()))
-    assert min(seen)[0] < kink < max(seen)[0]
+        preserved = float(page.locator("#figure-preserved").inner_text())
+        optimum = optimal_channel(Divergence(KL, p0, p1), [LocalDP(1.0), TotalVariation(eta)])
+        assert preserved == pytest.approx(optimum.value, rel=1e-5)
+        observed.append((eta, page.locator(".heat .tick.mid").filter(has_text="erased").count()))
+    assert min(observed)[0] < kink < max(observed)[0]
     # Below the corner of three blocks some reports are erased; beyond it none is.
-    assert all(erased == (eta < kink) for eta, erased in seen)
+    assert all(erased == (eta < kink) for eta, erased in observed)
 
 
-def test_an_invalid_paste(opened):
-    """Numbers that are no distribution are refused beside the field, in the package's words, and nothing is changed."""
+def test_invalid_lines_show_a_message_and_change_nothing(opened):
+    """Numbers that are not a distribution are rejected at the field, with the package's message."""
     page = opened()
     ready(page)
     before = state_of(page)
@@ -106,8 +106,8 @@ def test_an_invalid_paste(opened):
     assert state_of(page)["p1"] == pytest.approx([0.4, 0.6])
 
 
-def test_a_wrong_number_says_so_beside_its_field(opened):
-    """An epsilon that is none leaves no green badge, and its error goes when it is mended."""
+def test_an_invalid_number_shows_a_message_at_its_field(opened):
+    """An invalid epsilon leaves no green badge, and its message disappears with the correction."""
     page = opened()
     ready(page)
     field = page.get_by_label("ε in nats")
@@ -123,8 +123,8 @@ def test_a_wrong_number_says_so_beside_its_field(opened):
     assert ready(page) == "optimal, proof checked"
 
 
-def test_everything_by_keyboard(opened):
-    """Without a mouse: a tab stop for each population, arrows between and along the bars, and the odds as a number."""
+def test_all_controls_work_by_keyboard(opened):
+    """Each population is a tab stop, arrows move between and along the bars, and odds can be typed."""
     page = opened(fragment=link({"p0": P0, "p1": P1, "labels": ["a", "b", "c"], "epsilon": 1.0, "eta": None}))
     ready(page)
     page.locator('[data-key="p0-0"]').focus()
@@ -144,8 +144,8 @@ def test_everything_by_keyboard(opened):
     assert state_of(page)["epsilon"] == 1.0
 
 
-def test_cancel_a_long_frontier(opened):
-    """A curve for four hundred answers shows how far it is, can be ended at once, and the page goes on."""
+def test_a_long_frontier_can_be_cancelled(opened):
+    """A curve for four hundred answers shows its progress, stops at once when it is cancelled, and the page goes on."""
     rng = np.random.default_rng(3)
     p0, p1 = rng.dirichlet(np.ones(400)), rng.dirichlet(np.ones(400))
     page = opened(fragment=link({"p0": p0.tolist(), "p1": p1.tolist(), "labels": list(map(str, range(400)))}))
@@ -159,8 +159,8 @@ def test_cancel_a_long_frontier(opened):
     assert ready(page) == "optimal, proof checked"
 
 
-def test_more_limits_are_a_job(opened):
-    """With delta the work is done aside, with a button to end it, and the badge speaks of that design."""
+def test_other_limits_are_designed_by_a_job(opened):
+    """With delta a job computes the design, with a button to cancel, and the badge belongs to that design."""
     page = opened(fragment=link({"p0": P0, "p1": P1, "labels": ["a", "b", "c"], "epsilon": 1.0, "eta": None}))
     ready(page)
     delta = page.get_by_label("δ of (ε, δ)")
@@ -170,8 +170,8 @@ def test_more_limits_are_a_job(opened):
     assert "0.05" in page.locator(".verdict .words").inner_text()
 
 
-def test_the_phases_along_epsilon(opened):
-    """Where the design changes along epsilon is found on demand and told in words."""
+def test_the_phases_along_epsilon_are_listed_on_request(opened):
+    """The page lists the intervals of epsilon with the same structure."""
     page = opened(fragment=link({"p0": [0.6, 0.3, 0.1], "p1": [0.1, 0.3, 0.6], "labels": ["a", "b", "c"], "eta": None}))
     ready(page)
     page.get_by_role("button", name="Find the phases").click()
@@ -179,7 +179,7 @@ def test_the_phases_along_epsilon(opened):
 
 
 def test_a_link_without_a_token_asks_for_it(browser, address):
-    """Who opens a link of somebody else sees where the token is, and no state is computed before."""
+    """A user who opens another user's link is asked for the token before a state is computed."""
     page = browser.new_page()
     page.goto(address.partition("?")[0] + link({"epsilon": 2.0}))
     page.get_by_label("Address printed by ldpopt studio").fill(address)
@@ -189,8 +189,8 @@ def test_a_link_without_a_token_asks_for_it(browser, address):
     page.close()
 
 
-def test_a_damaged_link_is_no_error(opened, address):
-    """A link that is cut or mistyped is said to be one, and the page begins as usual."""
+def test_a_damaged_link_opens_a_new_state(opened, address):
+    """After a link that is cut or mistyped the page starts as usual."""
     page = opened()
     for damage in ("%%%", "bm8", packed([1, 2])):
         page.goto("about:blank")
@@ -198,8 +198,8 @@ def test_a_damaged_link_is_no_error(opened, address):
         assert ready(page) == "optimal, proof checked"
 
 
-def test_everybody_can_use_it(opened):
-    """axe-core objects to nothing, in either scheme, on a telephone, with everything open; nothing overflows."""
+def test_the_view_is_accessible(opened):
+    """axe-core finds nothing, in either scheme, on a phone, with all folds open; nothing overflows."""
     page = opened(bypass_csp=True)
     ready(page)
     page.evaluate("() => document.querySelectorAll('#main details').forEach(one => one.open = true)")
@@ -224,9 +224,9 @@ def test_everybody_can_use_it(opened):
         ("inspect", {"text": 5}),
     ],
 )
-def test_an_ill_typed_link_leaves_a_page_that_works(opened, view, state):
-    """It says that the link is damaged, and shows the view with a new state."""
+def test_a_link_with_wrong_types_opens_a_new_state(opened, view, state):
+    """The page says that the link is invalid, and shows the view with a new state."""
     page = opened(view, fragment=f"#view={view}&state={packed(state)}")
     page.set_default_timeout(20_000)
-    page.wait_for_function("() => document.getElementById('told').textContent.includes('is invalid')")
+    page.wait_for_function("() => document.getElementById('status').textContent.includes('is invalid')")
     assert page.locator(".view .card").count() > 1

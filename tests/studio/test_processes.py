@@ -24,8 +24,8 @@ pytestmark = pytest.mark.full
 STATE = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
 
 
-def test_a_view_that_nobody_waits_for_is_killed():
-    """When the page has left a large view, the next view is answered; one that is abandoned in the queue never runs."""
+def test_an_abandoned_view_is_killed():
+    """After the page has left a large view, the next view is answered. A view abandoned in the queue never runs."""
     many = [1 / 3000] * 3000
     large = STATE | {"p0": [*many[:-2], 2 / 3000, 0.0], "p1": many}
 
@@ -57,18 +57,18 @@ def test_a_view_that_nobody_waits_for_is_killed():
     assert third["result"]["proof"]["verified"] is True
 
 
-def test_a_job_runs_tells_its_progress_and_can_be_killed():
-    """A job's result is the function's; one that is cancelled is gone, with its process."""
+def test_a_job_reports_its_progress_and_can_be_killed():
+    """A job's result is that of its function; a cancelled job and its process are gone."""
     jobs = Jobs(JOBS)
     jobs.warm()
     try:
-        which = jobs.start("phases", STATE)
-        seen = []
-        while not (told := jobs.poll(which))["done"]:
-            seen.append(told["progress"])
+        job_id = jobs.start("phases", STATE)
+        progress = []
+        while not (output := jobs.poll(job_id))["done"]:
+            progress.append(output["progress"])
             time.sleep(0.02)
-        assert seen == sorted(seen)
-        assert told["result"]["pieces"][0]["low"] == 0.05
+        assert progress == sorted(progress)
+        assert output["result"]["pieces"][0]["low"] == 0.05
         long = jobs.start("envelope", STATE)
         process = jobs._jobs[long].process
         assert process.is_alive()
@@ -80,14 +80,14 @@ def test_a_job_runs_tells_its_progress_and_can_be_killed():
         jobs.close()
 
 
-def test_an_upload_is_gone_with_the_view_that_read_it(tmp_path, monkeypatch):
-    """A view that is killed while it reads a large upload leaves no file, nor does a studio that was killed before."""
+def test_an_upload_is_removed_with_its_view(tmp_path, monkeypatch):
+    """A view that is killed while it reads an upload leaves no file, nor does a studio that was killed."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for name in (f"{FOLDER_PREFIX}{2**22 + 7}-old", f"{FOLDER_PREFIX}{os.getpid()}-live", f"{FOLDER_PREFIX}x-foreign"):
         (tmp_path / name).mkdir()
     remove_stale_folders()
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {f"{FOLDER_PREFIX}{os.getpid()}-live", f"{FOLDER_PREFIX}x-foreign"}
+    remaining = {path.name for path in tmp_path.iterdir()}
+    assert remaining == {f"{FOLDER_PREFIX}{os.getpid()}-live", f"{FOLDER_PREFIX}x-foreign"}
     content = workbook({"data": np.random.default_rng(1).random((20_000, 10)).tolist()})
     state = {"name": "a.xlsx", "content": base64.b64encode(content).decode()}
 
@@ -103,12 +103,12 @@ def test_an_upload_is_gone_with_the_view_that_read_it(tmp_path, monkeypatch):
             views.close()
 
     assert "error" in asyncio.run(scene())
-    assert {path.name for path in tmp_path.iterdir()} == left
+    assert {path.name for path in tmp_path.iterdir()} == remaining
 
 
 @pytest.mark.parametrize("content", [b"no workbook", None])
-def test_what_is_said_of_an_upload_names_it_and_no_folder(content):
-    """A workbook is asked for its columns, and neither that nor a broken one shows where it was kept."""
+def test_errors_of_an_upload_contain_no_folder(content):
+    """Errors of a workbook, with or without chosen columns, do not show its temporary folder."""
     if content is None:
         book, kept = openpyxl.Workbook(), io.BytesIO()
         for row in (["group", "answer"], ["a", "x"], ["b", "y"], ["c", "x"]):
@@ -118,29 +118,29 @@ def test_what_is_said_of_an_upload_names_it_and_no_folder(content):
     state = {"name": "a.xlsx", "content": base64.b64encode(content).decode()}
     for chosen in ({}, {"answer": "answer", "group": "group"}):
         try:
-            said = load.view(state | chosen)["problem"]
+            message = load.view(state | chosen)["problem"]
         except FieldError as error:
-            said = str(error)
-        assert "expected" in said
-        assert tempfile.gettempdir() not in said
+            message = str(error)
+        assert "expected" in message
+        assert tempfile.gettempdir() not in message
 
 
-def test_what_nobody_expects_is_one_line_without_a_traceback(monkeypatch, capfd):
-    """The terminal gets the kind and the place; the page gets a sentence."""
+def test_an_unexpected_error_is_one_line_without_a_traceback(monkeypatch, capfd):
+    """The terminal gets the type and the line; the page gets a sentence."""
     monkeypatch.setattr(load, "view", lambda state: 1 / 0)
-    said = compute_outcome("load:view", {})
-    told = capfd.readouterr()
-    assert "ZeroDivisionError" in said["error"]
-    assert re.fullmatch(r"ldpopt studio: unexpected ZeroDivisionError in test_processes\.py:\d+\n", told.err)
-    assert told.out == ""
+    message = compute_outcome("load:view", {})
+    output = capfd.readouterr()
+    assert "ZeroDivisionError" in message["error"]
+    assert re.fullmatch(r"ldpopt studio: unexpected ZeroDivisionError in test_processes\.py:\d+\n", output.err)
+    assert output.out == ""
 
 
-def test_a_process_whose_studio_was_killed_says_nothing(tmp_path, monkeypatch, capfd):
-    """The report of progress meets a closed pipe; neither a traceback nor a line is printed, and its folder is gone."""
-    here, there = processes.CONTEXT.Pipe()
+def test_a_process_prints_nothing_if_its_studio_was_killed(tmp_path, monkeypatch, capfd):
+    """Reporting progress to a closed pipe prints neither a traceback nor a line, and removes the folder."""
+    parent_pipe, child_pipe = processes.CONTEXT.Pipe()
 
     def works(state, report):
-        here.close()
+        parent_pipe.close()
         report(0.5)
 
     monkeypatch.setattr(load, "view", works)
@@ -148,13 +148,13 @@ def test_a_process_whose_studio_was_killed_says_nothing(tmp_path, monkeypatch, c
     before = signal.getsignal(signal.SIGINT)
     folder = tmp_path / "work"
     folder.mkdir()
-    here.send_bytes(b'["load:view", {}]')
+    parent_pipe.send_bytes(b'["load:view", {}]')
     try:
-        processes._run_process(there, False, str(folder))
+        processes._run_process(child_pipe, False, str(folder))
     finally:
         signal.signal(signal.SIGINT, before)
         tempfile.tempdir = None  # the folder is gone
-        there.close()
-    told = capfd.readouterr()
-    assert (told.out, told.err) == ("", "")
+        child_pipe.close()
+    output = capfd.readouterr()
+    assert (output.out, output.err) == ("", "")
     assert not folder.exists()

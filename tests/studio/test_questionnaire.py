@@ -24,31 +24,31 @@ WAYS = [(5, 1.0, "one question each"), (5, 3.0, "booklets"), (2, 3.0, "booklets"
 
 @pytest.mark.parametrize(("count", "epsilon", "chosen"), WAYS)
 def test_the_people_are_those_of_the_planner(count, epsilon, chosen):
-    """Every number is that of `plan_survey`, the least first; the booklets serve every question."""
-    found = planned(count=count, epsilon=epsilon)
+    """Each number is that of `plan_survey`, the fewest first; the booklets contain each question."""
+    content = planned(count=count, epsilon=epsilon)
     spec = SurveySpec("s", tuple(QuestionSpec(str(at), ("yes", "no")) for at in range(count)), epsilon=epsilon)
     expected = plan_survey(spec)
-    needed = {one["name"]: one["needed"] for one in found["ways"]}
-    assert found["respondents"] == expected.respondents == min(needed.values())
+    needed = {one["name"]: one["needed"] for one in content["ways"]}
+    assert content["respondents"] == expected.respondents == min(needed.values())
     assert needed["one question each"] == expected.one_question
     assert needed["a split of ε"] == expected.split
-    assert found["least"] == expected.least
-    assert [one["name"] for one in found["ways"] if one["optimal"]] == [chosen]
+    assert content["least"] == expected.least
+    assert [one["name"] for one in content["ways"] if one["optimal"]] == [chosen]
     assert list(needed.values()) == sorted(needed.values())
-    assert len({name for one in found["booklets"] for name in one["questions"]}) == count
-    assert plan_survey(SurveySpec.from_toml(found["file"])).respondents == expected.respondents
+    assert len({name for one in content["booklets"] for name in one["questions"]}) == count
+    assert plan_survey(SurveySpec.from_toml(content["file"])).respondents == expected.respondents
 
 
-def test_a_split_of_epsilon_needs_what_the_view_says_of_equal_parts():
-    """Five alike questions: the view's equal parts of epsilon need the people that are said of a split."""
-    found = planned()
-    needed = {one["name"]: one["needed"] for one in found["ways"]}
+def test_a_split_of_epsilon_matches_the_view_with_equal_parts():
+    """For five equal questions the view's equal parts need the same people as a split of epsilon."""
+    content = planned()
+    needed = {one["name"]: one["needed"] for one in content["ways"]}
     assert ask.view(state())["respondents"] == pytest.approx(needed["a split of ε"], abs=1)
 
 
 @pytest.mark.full
-def test_other_levels_and_caps_are_the_survey_s():
-    """Wider confidence needs more people, by the square of the normal quantile; a cap on eta goes into the plan."""
+def test_the_plan_follows_the_confidence_level_and_the_cap():
+    """Higher confidence needs more people, by the square of the normal quantile; a cap on eta enters the plan."""
     ratio = (two_sided(0.99) / two_sided(0.95)) ** 2
     assert planned(level=0.99)["respondents"] == pytest.approx(ratio * planned()["respondents"], rel=1e-3)
     capped = planned(eta=0.2)
@@ -58,12 +58,12 @@ def test_other_levels_and_caps_are_the_survey_s():
         planned(level=0.5, questions=[{"pilot": [0.5, 0.5], "half_width": 0.9}] * 2)
 
 
-def test_how_a_questionnaire_grows():
-    """At epsilon 1 the plan needs the fewest possible at every length, a split of epsilon ever more times as many."""
-    shares = []
-    counts = questionnaire.growth(state(count=1, at=0), shares.append)["counts"]
+def test_the_plan_stays_at_the_lower_bound_as_the_questionnaire_grows():
+    """At epsilon 1 the plan needs the fewest people at each length, and a split of epsilon ever more."""
+    progress = []
+    counts = questionnaire.growth(state(count=1, at=0), progress.append)["counts"]
     assert [one["questions"] for one in counts] == list(questionnaire.QUESTION_COUNTS)
-    assert shares[-1] == 1
+    assert progress[-1] == 1
     assert len({one["planned"] for one in counts}) == len(counts)
     for before, after in pairwise(counts):
         assert after["planned"] <= after["least"] * 1.001

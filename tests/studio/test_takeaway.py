@@ -32,7 +32,7 @@ ODD = ["a,b", "it's", '"quoted"', "línea", "$HOME `x`", "back\\slash", "-x", "#
 
 
 def random_state(seed):
-    """A state of the view of two populations: sizes, zeros, ties, odd labels, every divergence and kind of limit."""
+    """Draw a state of two populations: sizes, zeros, ties, odd labels, every divergence and type of limit."""
     rng = np.random.default_rng([16, seed])
     k = int(rng.choice([2, 3, 5, 9, 24, 40]))
     p0, p1 = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0, 5.0])), 2)
@@ -76,17 +76,17 @@ STATES = [random_state(seed) for seed in range(50)]
 
 @pytest.mark.full(but=8)
 @pytest.mark.parametrize("seed", range(20))
-def test_exported_code_makes_the_same_again(seed):
-    """The program of each of 20 random states designs a channel equal to the page's, entry by entry, of the same value.
+def test_exported_code_reproduces_the_design(seed):
+    """The program of each of 20 random states designs the page's channel, entry by entry, with the same value.
 
     The program knows nothing but its own text: it runs in a fresh namespace.
     """
     state = STATES[seed]
     shown = tell.view(state)
     code = takeaway.take_away({"view": "tell", "state": state})["code"]
-    space = {}
-    exec(compile(code, "taken.py", "exec"), space)
-    design = space["design"]
+    namespace = {}
+    exec(compile(code, "taken.py", "exec"), namespace)
+    design = namespace["design"]
     assert abs(design.value - shown["value"]) <= 1e-12
     rows = {label: row for label, row in zip(design.channel.inputs, design.channel.matrix, strict=True)}
     drawn = {answer["label"]: shown["answers"].index(answer) for answer in shown["answers"]}
@@ -95,13 +95,13 @@ def test_exported_code_makes_the_same_again(seed):
             if block["start"] <= at < block["stop"]:
                 assert np.abs(rows[label] - np.asarray(block["row"])).max() <= 1e-12
     if shown["respondents"]["private"] is not None:
-        assert space["respondents"].respondents == shown["respondents"]["private"]
-    assert bool(space["verification"]) == shown["proof"]["verified"]
+        assert namespace["respondents"].respondents == shown["respondents"]["private"]
+    assert bool(namespace["verification"]) == shown["proof"]["verified"]
 
 
 @pytest.mark.parametrize("seed", range(0, 50, 9))
-def test_taken_files_are_the_state(seed):
-    """The design file verifies and has the page's value; both channel files hold the design's very numbers."""
+def test_downloaded_files_hold_the_numbers_of_the_page(seed):
+    """The design file verifies and has the page's value; both channel files hold the design's exact numbers."""
     state = STATES[seed]
     files = {file["name"]: file["content"] for file in takeaway.take_away({"view": "tell", "state": state})["files"]}
     design = parse_design(files["design.json"])
@@ -116,7 +116,7 @@ def test_taken_files_are_the_state(seed):
 
 @pytest.fixture
 def shell(tmp_path):
-    """Run a text as a shell would, in an empty folder where `ldpopt` is the program."""
+    """Run a text in a shell, in an empty folder where `ldpopt` is the program."""
     if not shutil.which("sh") or os.name == "nt":
         pytest.skip("needs a POSIX shell")
     program = tmp_path / "bin" / "ldpopt"
@@ -126,39 +126,41 @@ def shell(tmp_path):
     python = program.with_name("python")
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(python.stat().st_mode | stat.S_IXUSR)
-    place = tmp_path / "work"
-    place.mkdir()
+    folder = tmp_path / "work"
+    folder.mkdir()
 
     def run(text):
         paths = os.pathsep.join(filter(None, sys.path))
         env = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": paths}
-        done = subprocess.run(["sh", "-ec", text], cwd=place, env=env, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stderr
-        return place
+        completed = subprocess.run(
+            ["sh", "-ec", text], cwd=folder, env=env, capture_output=True, text=True, timeout=600
+        )
+        assert completed.returncode == 0, completed.stderr
+        return folder
 
     return run
 
 
-def same(text, seed):
-    """A design file that a command wrote is the state's design."""
-    design, made = parse_design(text), tell.solve(STATES[seed]).design
-    assert abs(design.value - made.value) <= 1e-12
-    assert np.abs(design.channel.matrix - made.channel.matrix).max() <= 1e-12
-    assert design.channel.inputs == made.channel.inputs
+def assert_same_design(text, seed):
+    """Check that a design file from a command holds the state's design."""
+    design, expected = parse_design(text), tell.solve(STATES[seed]).design
+    assert abs(design.value - expected.value) <= 1e-12
+    assert np.abs(design.channel.matrix - expected.channel.matrix).max() <= 1e-12
+    assert design.channel.inputs == expected.channel.inputs
     assert bool(design.verify())
 
 
 @pytest.mark.full
-def test_the_command_makes_the_same_again(shell):
-    """The command, run by a shell, writes a design of the page's value and channel, whatever the labels are."""
+def test_the_command_reproduces_the_design(shell):
+    """The command, run by a shell, writes a design with the page's value and channel, for any labels."""
     seed = next(at for at, one in enumerate(STATES) if ODD[1] in one["labels"])
     folder = shell(takeaway.take_away({"view": "tell", "state": STATES[seed]})["command"])
-    same((folder / "design.json").read_text("utf-8"), seed)
+    assert_same_design((folder / "design.json").read_text("utf-8"), seed)
 
 
 @pytest.mark.parametrize("seed", [at for at, one in enumerate(STATES) if ODD[0] not in one["labels"]][:6])
-def test_commands_on_one_line(seed, tmp_path, monkeypatch):
-    """The options of a command say the state's numbers to the last digit."""
+def test_command_options_reproduce_the_state_to_the_last_digit(seed, tmp_path, monkeypatch):
+    """A command without an input file holds the state's exact numbers in its options."""
     monkeypatch.chdir(tmp_path)
     command = takeaway.take_away({"view": "tell", "state": STATES[seed]})["command"]
     if "<<" in command:
@@ -166,12 +168,12 @@ def test_commands_on_one_line(seed, tmp_path, monkeypatch):
     line = shlex.split(command.splitlines()[-1])
     assert line[0] == "ldpopt"
     assert CliRunner().invoke(app, [*line[1:], "--json"]).exit_code == 0
-    same((tmp_path / "design.json").read_text("utf-8"), seed)
+    assert_same_design((tmp_path / "design.json").read_text("utf-8"), seed)
 
 
 @pytest.mark.parametrize("state", [{"text": "a\nEND\nb"}, STATES[0], {"ε": ["ü", "🙂", "</script>", "'"]}])
 def test_a_link_restores_its_state(state):
-    """What stands in a link is the state itself, to the last digit, in letters that addresses may have."""
+    """A link holds the exact state, in characters that addresses allow."""
     link = takeaway.link_fragment("tell", state)
     assert set(link) <= set("#&=-_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
     parts = dict(part.split("=") for part in link.removeprefix("#").split("&"))
@@ -179,22 +181,22 @@ def test_a_link_restores_its_state(state):
     assert (parts["view"], json.loads(text)) == ("tell", state)
 
 
-def test_texts_that_end_a_here_document():
-    """A file's own lines never end it early, whatever they are."""
+def test_a_here_document_does_not_end_early():
+    """The marker line of a here-document does not occur in the file's own lines."""
     content = "END\nEND_\nx\n"
     assert write_file_command("a b.txt", content) == f"cat > 'a b.txt' <<'END__'\n{content}END__\n"
 
 
 @pytest.mark.parametrize("name", [*sorted(NAMED), "hockey-stick:1.5", "alpha:-0.3", "alpha:2.0"])
-def test_divergences_are_spelled_as_they_are_read(name):
-    """The spelling of a divergence that was read is its name again; one's own has none."""
+def test_a_divergence_is_formatted_as_the_name_that_parses_to_it(name):
+    """Parsing and formatting a divergence gives its name again."""
     assert format_divergence(parse_divergence(name)) == name
     assert parse_divergence(format_divergence(alpha(1 / 3))).recipe == alpha(1 / 3).recipe
 
 
 @pytest.mark.parametrize("text", ["hello:", "kl:2", "hockey-stick", "hockey-stick:x", "alpha:nan", ""])
-def test_divergences_that_are_none(text):
-    """A name, a parameter that is missing, superfluous or no number is refused."""
+def test_an_invalid_name_of_a_divergence_is_rejected(text):
+    """An unknown name, and a missing, superfluous or nonnumeric parameter are rejected."""
     with pytest.raises(InvalidInput):
         parse_divergence(text)
 
@@ -203,7 +205,7 @@ def test_divergences_that_are_none(text):
 
 
 def survey_state(seed):
-    """A state of the survey's view: one to three questions, odd names, either aim, with and without a cap."""
+    """Draw a state of the survey's view: one to three questions, odd names, either aim, with and without a cap."""
     rng = np.random.default_rng([17, seed])
     questions = []
     for _ in range(int(rng.integers(1, 4))):
@@ -223,16 +225,16 @@ def survey_state(seed):
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("seed", [1, 3, 4, 5, 26])
-def test_exported_code_of_surveys(seed):
-    """The program of a survey makes the very plan that is taken away, whatever questions are called."""
+def test_exported_code_reproduces_the_plan_of_a_survey(seed):
+    """The program of a survey makes the plan in the downloaded file, for any names of questions."""
     state = survey_state(seed)
     taken = takeaway.take_away({"view": "ask", "state": state})
     files = {file["name"]: file["content"] for file in taken["files"]}
-    space = {}
-    exec(compile(taken["code"], "taken.py", "exec"), space)
-    assert space["plan"].to_json() == files["plan.json"]
+    namespace = {}
+    exec(compile(taken["code"], "taken.py", "exec"), namespace)
+    assert namespace["plan"].to_json() == files["plan.json"]
     if len(state["questions"]) == 1:
-        kept, design = parse_design(files["design.json"]), space["design"]
+        kept, design = parse_design(files["design.json"]), namespace["design"]
         assert bool(kept.verify())
         assert abs(kept.value - design.value) <= 1e-12
         assert np.abs(kept.channel.matrix - design.channel.matrix).max() <= 1e-12
@@ -240,10 +242,10 @@ def test_exported_code_of_surveys(seed):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("solve", ["respondents", "epsilon"])
-def test_several_questions_are_taken_away_as_they_are_planned(solve, shell, tmp_path, monkeypatch):
-    """The plan, the file, the command and the page are those of "Who is asked what", not of the split of epsilon."""
-    asked = [{"name": name, "pilot": [1, 1], "half_width": 0.05} for name in ("a", "b", "c")]
-    state = {"questions": asked, "epsilon": 2.5, "solve": solve, "respondents": 9000, "split": [3, 1, 1]}
+def test_several_questions_are_downloaded_as_the_questionnaire_on_the_page(solve, shell, tmp_path, monkeypatch):
+    """The plan, the file, the command and the report belong to "Who is asked what", not to the split of epsilon."""
+    questions = [{"name": name, "pilot": [1, 1], "half_width": 0.05} for name in ("a", "b", "c")]
+    state = {"questions": questions, "epsilon": 2.5, "solve": solve, "respondents": 9000, "split": [3, 1, 1]}
     page = {**state, "epsilon": ask.survey_view(state)["epsilon"]}  # as the card is asked for it
     shown = plan_view(page, lambda share: None)
     taken = takeaway.take_away({"view": "ask", "state": state})
@@ -270,32 +272,32 @@ def test_several_questions_are_taken_away_as_they_are_planned(solve, shell, tmp_
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize(("aim", "even"), [("widest", False), ("together", True)])
-def test_the_command_of_a_survey(shell, aim, even):
-    """`ldpopt survey plan`, or a program where it has no word for the aim, plans the channel that is taken away."""
+def test_the_command_of_a_survey_plans_the_downloaded_channel(shell, aim, even):
+    """`ldpopt survey plan` is used if it has the page's aim, and a program otherwise."""
     question = survey_state(0)["questions"][0]
     state = {"questions": [question | ({"pilot": [1] * len(question["pilot"])} if even else {})], "epsilon": 1.0}
     taken = takeaway.take_away({"view": "ask", "state": {**state, "aim": aim}})
     folder = shell(taken["command"])
-    made = Plan.from_json((folder / "plan.json").read_text("utf-8"))
+    expected = Plan.from_json((folder / "plan.json").read_text("utf-8"))
     kept = Plan.from_json(next(file["content"] for file in taken["files"] if file["name"] == "plan.json"))
-    assert [one.channel for one in made.questions] == [one.channel for one in kept.questions]
+    assert [one.channel for one in expected.questions] == [one.channel for one in kept.questions]
     other = takeaway.take_away({"view": "ask", "state": {**state, "aim": "together" if aim == "widest" else "widest"}})
     assert other["command"].startswith("cat > survey.py")
 
 
-def test_exported_code_of_what_it_means(capsys):
-    """The program prints the bound on the chance, and the epsilon of all rounds, that the view shows."""
+def test_exported_code_reproduces_the_bounds_of_the_meaning_view(capsys):
+    """The program prints the view's bound on the chance and its epsilon of all rounds."""
     state = {"question": {"pilot": [0.5, 0.3, 0.2]}, "epsilon": 1.0, "prior": 0.01, "rounds": 3, "answer": 1}
     shown = meaning.view(state)
-    space = {}
-    exec(compile(takeaway.take_away({"view": "meaning", "state": state})["code"], "taken.py", "exec"), space)
-    assert abs(1 / (1 + space["odds_against"]) - shown["posterior"]["most"]) <= 1e-12
-    assert f"at most {1 / (1 + space['odds_against'])}" in capsys.readouterr().out
-    assert space["composition"].epsilon_at(1e-6) == pytest.approx(shown["now"]["epsilon_at_delta"], abs=1e-9)
+    namespace = {}
+    exec(compile(takeaway.take_away({"view": "meaning", "state": state})["code"], "taken.py", "exec"), namespace)
+    assert abs(1 / (1 + namespace["odds_against"]) - shown["posterior"]["most"]) <= 1e-12
+    assert f"at most {1 / (1 + namespace['odds_against'])}" in capsys.readouterr().out
+    assert namespace["composition"].epsilon_at(1e-6) == pytest.approx(shown["now"]["epsilon_at_delta"], abs=1e-9)
 
 
-def test_reports_of_surveys_and_meaning():
-    """Their pages tell people, proofs and promises, and how to make them again.
+def test_reports_of_surveys_and_meaning_have_numbers_proofs_and_code():
+    """The reports state people, proofs and guarantees, and how to reproduce them.
 
     A channel of one question has a proof of its own; that of a booklet of all questions is proved with the whole plan.
     """
@@ -332,24 +334,24 @@ def test_reports_of_surveys_and_meaning():
          "p0": [0.5, 0.5], "p1": [0.1, 0.9], "divergence": "alpha:1.5"},
     ],
 )  # fmt: skip
-def test_code_of_any_channel(state, capsys):
-    """The program of a channel has the very channel that is looked at, mended or not, and finds the same best one."""
+def test_exported_code_of_any_channel_holds_the_inspected_channel(state, capsys):
+    """The program holds the exact channel, repaired or not, and computes the same optimum."""
     shown = inspect.view(state)
     taken = takeaway.take_away({"view": "inspect", "state": state})
-    space = {}
-    exec(compile(taken["code"], "taken.py", "exec"), space)
-    assert space["channel"].matrix.tolist() == shown["matrix"]
-    assert space["channel"] == inspect.read_inspection(state).channel
+    namespace = {}
+    exec(compile(taken["code"], "taken.py", "exec"), namespace)
+    assert namespace["channel"].matrix.tolist() == shown["matrix"]
+    assert namespace["channel"] == inspect.read_inspection(state).channel
     assert "local dp" in capsys.readouterr().out
     if shown["comparison"]:
-        assert abs(space["design"].value - shown["comparison"]["optimum"]) <= 1e-12
-        assert abs(space["question"].value(space["channel"]) - shown["comparison"]["value"]) <= 1e-12
+        assert abs(namespace["design"].value - shown["comparison"]["optimum"]) <= 1e-12
+        assert abs(namespace["question"].value(namespace["channel"]) - shown["comparison"]["value"]) <= 1e-12
     files = {file["name"]: file["content"] for file in taken["files"]}
-    assert parse_channel(files["channel.json"], "channel.json") == space["channel"]
+    assert parse_channel(files["channel.json"], "channel.json") == namespace["channel"]
 
 
-def test_a_dropped_design_is_taken_away_as_it_is():
-    """Forged or not, the file that was dropped is the file that is taken away."""
+def test_an_inspected_design_file_is_downloaded_unchanged():
+    """Forged or not, the dropped file and the downloaded file are identical."""
     text = takeaway.take_away({"view": "tell", "state": STATES[0]})["files"][0]["content"]
     files = {
         one["name"]: one["content"] for one in takeaway.take_away({"view": "inspect", "state": {"text": text}})["files"]
@@ -360,12 +362,12 @@ def test_a_dropped_design_is_taken_away_as_it_is():
 # -- reports -------------------------------------------------------------------------------------------
 
 
-def test_the_report_of_a_design():
-    """The page stands alone, names the populations as text, tells value, promise, proof, and how to make it again."""
+def test_the_report_of_a_design_is_self_contained():
+    """The report escapes names, has value, guarantees, proof and code, and refers to no other machine."""
     state = STATES[0] | {"names": ["<b>bold</b>", "b & c"]}
-    made = takeaway.report_file({"view": "tell", "state": state})
-    page = made["content"]
-    assert made["name"] == "tell.html"
+    expected = takeaway.report_file({"view": "tell", "state": state})
+    page = expected["content"]
+    assert expected["name"] == "tell.html"
     assert "<b>bold" not in page
     assert "&lt;b&gt;bold&lt;/b&gt; against b &amp; c" in page
     assert f"{tell.view(state)['value']:.6g}" in page
@@ -376,8 +378,8 @@ def test_the_report_of_a_design():
     assert "<script" not in page
 
 
-def test_the_report_of_any_channel():
-    """A forged design is called forged in its report, too; a mended matrix says how it was mended."""
+def test_the_report_of_a_forged_design_says_that_its_proof_fails():
+    """A report also lists the changes of a repaired matrix."""
     text = json.loads(takeaway.take_away({"view": "tell", "state": STATES[0]})["files"][0]["content"])
     forged = json.dumps(text | {"upper_bound": text["value"]})
     page = takeaway.report_file({"view": "inspect", "state": {"text": forged, "name": "<x>.json"}})["content"]
@@ -387,8 +389,8 @@ def test_the_report_of_any_channel():
     assert "which were 4" in page
 
 
-def test_views_that_are_none():
-    """An unknown view, a state that is none, and one that is wrong are errors of their fields."""
+def test_an_unknown_view_or_invalid_state_is_an_error_of_its_field():
+    """Unknown views, missing states and invalid states name the field that is wrong."""
     for state, field in (({"view": "x", "state": {}}, "view"), ({"view": "tell"}, "state"), ({}, "view"),
                          ({"view": "tell", "state": {"p0": [1]}}, "p1")):  # fmt: skip
         with pytest.raises(InvalidInput) as error:
@@ -396,8 +398,8 @@ def test_views_that_are_none():
         assert error.value.field == field
 
 
-def test_what_takes_long_is_left_to_a_job():
-    """Limits that take longer than a move, large surveys and large files are not computed at once; the rest is."""
+def test_a_slow_state_is_left_to_a_job():
+    """States with slow limits, large surveys and large files are left to jobs; others are computed at once."""
     quick = next(one for one in STATES if not {"delta", "renyi", "outputs"} & set(one))
     assert "code" in takeaway.view({"view": "tell", "state": quick})
     large = {"questions": [{"pilot": [1] * 20}], "epsilon": 1.0}
@@ -405,13 +407,13 @@ def test_what_takes_long_is_left_to_a_job():
         assert takeaway.view({"view": name, "state": state}) == {"slow": True}
 
 
-def test_programs_import_names_from_where_users_find_them():
-    """What is imported from the package itself is exported there."""
+def test_programs_import_public_names():
+    """The package exports each name that programs import from it."""
     assert set(ldpopt.__all__) >= TOP_LEVEL_NAMES
 
 
-def test_pieces_of_code():
-    """Constraints, divergences, lists and imports as Python code."""
+def test_values_are_written_as_python_code():
+    """Constraints, divergences, lists and imports become Python code."""
     limits = [source.constraint_source(limit) for limit in (LocalDP(1.0), ApproximateLDP(1.0, 1e-6))]
     assert limits == ["LocalDP(1.0)", "ApproximateLDP(epsilon=1.0, delta=1e-06)"]
     assert source.divergence_source(KL) == ("KL", "KL")
@@ -424,17 +426,17 @@ def test_pieces_of_code():
     assert source.plan_limits(optimal_channel(FisherInformation([0.5, 0.5]), LocalDP(1.0))) == {"epsilon": 1.0}
 
 
-def test_the_files_of_a_design():
-    """The design, its channel twice, its populations and the program."""
-    asked = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
-    taken = takeaway.take_away({"view": "tell", "state": asked})
+def test_a_design_is_downloaded_with_channel_populations_and_program():
+    """The files are the design, its channel in two formats, its populations and the program."""
+    questions = {"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3}
+    taken = takeaway.take_away({"view": "tell", "state": questions})
     names = ["design.json", "channel.json", "channel.csv", "populations.json", "design.py"]
     assert [file["name"] for file in taken["files"]] == names
     assert takeaway.link_fragment("tell", {"epsilon": 1}) == "#view=tell&state=eyJlcHNpbG9uIjoxfQ"
 
 
-def test_own_divergences_have_no_name():
-    """A divergence of one's own cannot be taken away as text."""
+def test_a_custom_divergence_has_no_name():
+    """A user-defined divergence cannot be formatted as text."""
     from ldpopt.divergences import FDivergence
 
     assert format_divergence(KL) == "kl"

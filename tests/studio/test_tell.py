@@ -11,23 +11,23 @@ THREE = {"p0": [0.6, 0.3, 0.1], "p1": [0.1, 0.3, 0.6]}
 
 
 def test_the_view_has_the_optimum_and_its_proof():
-    """The value that an independent program finds for this problem, and a proof that the kernel verified."""
-    shown = tell.view({"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3})
-    assert shown["proof"]["verified"]
-    assert round(shown["value"], 6) == 0.029225
+    """The value agrees with an independent program, and the kernel has verified the proof."""
+    content = tell.view({"p0": [0.5, 0.3, 0.2], "p1": [0.2, 0.3, 0.5], "epsilon": 1.0, "eta": 0.3})
+    assert content["proof"]["verified"]
+    assert round(content["value"], 6) == 0.029225
     assert tell.read_problem({"p0": [0.5, 0.5], "p1": [0.2, 0.8], "epsilon": 1.0}).is_quick
 
 
 def test_equal_rows_are_one_block():
-    """Runs of equal rows are one block."""
+    """Consecutive equal rows form one block."""
     runs = tell.blocks(np.array([[0.7, 0.3], [0.3, 0.7], [0.3, 0.7]]))
     assert [(run["start"], run["stop"]) for run in runs] == [(0, 1), (1, 3)]
 
 
 def test_curves_have_the_known_corners_and_phases():
-    """Corners of the envelope, certified points along it, and where the optimal structure changes."""
-    shown = tell.compare({**THREE, "epsilon": 2.0})
-    assert [round(corner["eta"], 4) for corner in shown["corners"]] == [0.0, 0.6805]
+    """The envelope has its known corners and certified points, and the structure changes at the known epsilon."""
+    content = tell.compare({**THREE, "epsilon": 2.0})
+    assert [round(corner["eta"], 4) for corner in content["corners"]] == [0.0, 0.6805]
     drawn = tell.envelope({**THREE, "epsilon": 2.0}, lambda share: None)
     assert (len(drawn["points"]), drawn["certified"]) == (40, 40)
     pieces = tell.phases({**THREE, "epsilon": 1.0}, lambda share: None)["pieces"]
@@ -35,8 +35,8 @@ def test_curves_have_the_known_corners_and_phases():
     assert ends == [("binary mechanism", 1.66), ("randomized response", 8.0)]
 
 
-def test_populations_of_pasted_lines_and_of_the_package():
-    """Counts become shares, and the survey that comes with the package has three questions."""
+def test_populations_come_from_pasted_lines_and_the_package():
+    """Counts become proportions, and the survey in the package has three questions."""
     assert load.view({"pasted": "no,3,6\nyes,7,4", "counts": True})["p0"] == [0.3, 0.7]
     pair = Populations(("no", "yes"), np.array([0.3, 0.7]), np.array([0.6, 0.4]))
     assert load.populations_state(pair)["labels"] == ["no", "yes"]

@@ -209,7 +209,7 @@ def _three_losses(epsilon: float) -> tuple[float, float]:
 
 
 def _growing(table: Table) -> str:
-    rows = [f"{8 * row['exact'] / row['claimed']:.3g} at ε = {row['loss']:g}" for row in PRINTED.of(table).rows]
+    rows = [f"{8 * row['exact'] / row['claimed']:.3g} at ε = {row['loss']:g}" for row in PRINTED.rows_of(table).rows]
     return (
         f"No constant serves: for (1/2, (1-e^-ε)/2, e^-ε/2) and its reverse τ²/(ξ+2ρ) is at least {', '.join(rows)}. "
         "The proof has 8(ξ+2ρ) for |λ| ≥ 1/2 and 8(e^(ξ+2ρ)-1) below; the repaired form is proved on the errata page."

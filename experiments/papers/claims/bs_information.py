@@ -60,7 +60,7 @@ def _noisy_sum(m: int, n: int, precision: float) -> float:
         panel(f"{name.capitalize()}: n people with one bit", "n", "I(X; M(X)) (nats)",
               curves("size", {"exact": ("exact", "-"), "bound": ("ρ n²", ":")}, letter + " = {parameter:g}, {}",
                      by=("parameter",), where={"blocks": min}),
-              level(math.log(2), color="0.5", lw=0.8), where={"mechanism": name}, legend="lower right", scale="xy")
+              level(math.log(2), color="0.5", lw=0.8), where={"mechanism": name}, scale="xy")
         for name, letter in LETTERS.items())),
     caption="Exact information (solid) about one bit that n people share, and Proposition 6.1 (dotted); grey: log 2.",
 )  # fmt: skip
@@ -95,8 +95,9 @@ def exponential(losses: Array, epsilon: float) -> Array:
     caption="What the exponential mechanism does exactly, against the bounds.",
 )  # fmt: skip
 def votes(epsilon: float, size: float, n: float) -> list[Row]:
-    """The exponential mechanism is ε-DP with loss at most min + 2Δ/ε log(|T|/β) but for probability β, and 2Δ/ε log |T|
-    on average (7.3); a (0, ρ)-zCDP mechanism that tells |T| apart has (1-β) log |T| - log 2 ≤ ρn² (7.4)."""
+    """The exponential mechanism is ε-DP with loss at most min + 2Δ/ε log(|T|/β) except with probability β, and 2Δ/ε
+    log |T| on average (7.3). A (0, ρ)-zCDP mechanism that distinguishes |T| cases has (1-β) log |T| - log 2 ≤ ρn²
+    (7.4)."""
     # Data sets are votes: the loss of an answer is the number of people against it, which a person changes by 1.
     answers, people = int(size), int(n)
     unanimous = people * (1.0 - np.eye(answers))
@@ -134,7 +135,7 @@ FAR = Part("7.1: Pr(|M'(x) - q(x)| > 10α + 4/(εn') log 1/β) ≤ β", cells=("
 )  # fmt: skip
 def from_zcdp_to_pure(n: float, noise: float, epsilon: float) -> list[Row]:
     """A (0, ρ)-zCDP mechanism of error α has error at most α + √(2ρ) on the population, whose samples are within 2α +
-    √(2ρ) (C.3, 7.5); if ρ ≤ α², some ε-DP mechanism has error 10α with n' = 4(ρn²+1)/(εα) people (7.1)."""
+    √(2ρ) (C.3, 7.5). If ρ ≤ α², some ε-DP mechanism has error 10α with n' = 4(ρn²+1)/(εα) people (7.1)."""
     sigma = math.sqrt(noise * math.sqrt(math.pi) / n)
     alpha, rho = sigma * math.sqrt(2 / math.pi), 2 / (n * sigma) ** 2
     spread, rows = math.sqrt(2 * rho), [NEAREST(1 / n, 2 * alpha + math.sqrt(2 * rho))]
@@ -184,9 +185,8 @@ DELTA_FACTOR = 1 + 1e-9
               where={"part": "Lemma 8.8", "delta": min}, scale="xy"),
         panel("ε of k mechanisms, δ about 1e-6", "mechanisms k", "ε of all (nats)",
               curves("count", {"simple": ("8.11", "-."), "claimed": ("8.9", ":"), "exact": ("exact", "-")},
-                     "ε = {epsilon:g}, {}", by=("epsilon",), lw=1.4),
-              where={"part": "Cor 8.9"}, legend="upper left", scale="xy",
-              ylim=lambda ax: (None, 100 * max(ax.get_ylim())))),
+                     "ε = {epsilon:g}, {}", by=("epsilon",), lw=1.2),
+              where={"part": "Cor 8.9"}, scale="xy")),
     caption="Left: δ of a mechanism that leaks with probability δ and else adds Gaussian noise. Right: composition.",
 )  # fmt: skip
 def section_8(
@@ -240,8 +240,8 @@ def missing(from_rows: Array, to_rows: Array) -> float:
     "bisection over linear programs, against the least ε for which the pair is (ε, δ)-DP.",
 )  # fmt: skip
 def simulated(seed: float, delta: float) -> list[Row]:
-    """Every (ε, δ)-DP pair is a post-processing of randomized response with a leak of δ (8.6), and δ- and
-    δ'-approximate (0, ρ), (0, ρ')-zCDP compose to δ+δ'-δδ' with ρ+ρ' (8.2); (ξ, 0) implies ρ of ξ and of ξ²/2 (8.3)."""
+    """Every (ε, δ)-DP pair is a post-processing of randomized response with a leak of δ (8.6). Compositions of δ- and
+    δ'-approximate (0, ρ)- and (0, ρ')-zCDP have δ+δ'-δδ' and ρ+ρ' (8.2). (ξ, 0) implies ρ of ξ and of ξ²/2 (8.3)."""
     rng = np.random.default_rng([82, int(seed), int(1e6 * delta)])
     pairs = [np.stack([law, tilted(rng, law, 1.0)]) for law in [random_law(rng, 3, min_mass=0.003) for _ in range(2)]]
     together = compose_approximate_zcdp(

@@ -30,8 +30,7 @@ from ldpopt.values.distribution import Array
          "cells where kε is smaller": lambda table: int((table.column("claimed") > table.column("basic")).sum())}),
     draw=picture(panel("ε = {epsilon:g} each, δ = {slack:g}", "mechanisms k", "ε of all (nats)",
                        curves("k", "claimed", "Theorem 1.1", first=1), curves("k", "basic", "basic: kε", first=2),
-                       curves("k", "exact", "exact"), where={"slack": min}, repeat_by="epsilon", scale="xy"),
-                 width=4.2, height=3.9),
+                       curves("k", "exact", "exact"), where={"slack": min}, repeat_by="epsilon", scale="xy")),
     caption="The ε of k mechanisms together: advanced composition, the plain sum, and the exact value.",
 )  # fmt: skip
 def advanced(epsilon: float, slack: float, k: float) -> Row:
@@ -91,7 +90,7 @@ def _sums(table: Table) -> Array:
         {"Theorem 3.4 off by": lambda table: off_by(_sums(table))}, 1e-5),
     draw=picture(
         panel("Theorem 3.4: τ of k randomized responses", "k", "τ",
-              curves("k", "tau_claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.4), marks("k", "tau", "exact"),
+              curves("k", "tau_claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.2), marks("k", "tau", "exact"),
               where={"part": "composition", "alpha": min}, scale="xy"),
         panel("Corollary 3.1: Pr(loss ≥ μ + tτ), ε = {epsilon:g}", "t", "probability",
               curves("t", "exact", "k = {k:g}, exact", by=("k",), marker="o", ms=3),
@@ -142,9 +141,9 @@ def _products(p: Array, x: Array, y: Array, tau: float, tilt: float) -> list[Row
     caption="How far each inequality is from equality, for the centred privacy losses of random pairs.",
 )  # fmt: skip
 def subgaussian(seed: float) -> list[Row]:
-    """A τ-subgaussian Y has tails at most exp(-t²/2) (2.1), variance at most τ², k-th moment at most ⌈k/2⌉! 2^(⌈k/2⌉+1)
-    τ^k, its sum with a variable that is τ'-subgaussian given Y has √(τ²+τ'²) (2.2), and E[X e^Y] ≤ E[X] + √E[X²]
-    (τ+3τ²) ≤ E[X] + (√Var X + E[X]) (τ+3τ²) for τ ≤ 1/3 (2.3)."""
+    """A τ-subgaussian Y has tails at most exp(-t²/2) (2.1), variance at most τ², and k-th moment at most ⌈k/2⌉!
+    2^(⌈k/2⌉+1) τ^k. Its sum with a variable that is τ'-subgaussian given Y has √(τ²+τ'²) (2.2). For τ ≤ 1/3, E[X
+    e^Y] ≤ E[X] + √E[X²] (τ+3τ²) ≤ E[X] + (√Var X + E[X]) (τ+3τ²) (2.3)."""
     # Y is the centred privacy loss of a random pair, whose exact standard is known, and X another variable.
     rng = np.random.default_rng([21, int(seed)])
     p = random_law(rng, int(rng.integers(2, 6)), min_mass=0.01)
@@ -182,8 +181,8 @@ FALLING = Part("Claim 3.12: α(e^ε - 1) ≤ 1 - e^-αε", Subject.STEP, cells=(
     caption="Moments of bounded variables of mean 0, and both sides of the claims, against the bounds.",
 )  # fmt: skip
 def bounded_variables(seed: float = 0, epsilon: float = 0.0) -> list[Row]:
-    """A variable of mean 0 in [a, b] has E e^(λX) ≤ e^(λ²(b-a)²/8) (3.6); α(e^-ε - 1) ≥ e^-αε - 1 for α in [0, 1]
-    (3.11), α(e^ε - 1) ≤ 1 - e^-αε for α in [-1, 0) (3.12)."""
+    """A variable of mean 0 in [a, b] has E e^(λX) ≤ e^(λ²(b-a)²/8) (3.6). Furthermore, α(e^-ε - 1) ≥ e^-αε - 1 for α
+    in [0, 1] (3.11), and α(e^ε - 1) ≤ 1 - e^-αε for α in [-1, 0) (3.12)."""
     if epsilon:
         shares = (0.0, 0.1, 0.5, 0.9, 1.0)
         return [
@@ -230,14 +229,13 @@ def _comparison_marks(column: str, mark: str, colour: int, label: str) -> Any:
             formula(lambda x: x * np.tanh(x / 2), "loss", "ε tanh(ε/2)", color="0.2"),
             scale="xy",
         ),
-        width=6.0,
-        height=4.3,
     ),
     caption="KL of random pairs before and after the refinement, and the two bounds on it.",
 )
 def antipodal(epsilon: float, k: float, seed: float) -> Row:
-    """Every pair refines to one whose losses are -ε, 0 and ε, of no smaller KL divergence (3.9), the same in both
-    directions (3.10) and at most ε(e^ε - 1)/2 (3.8); both directions together have at most ε(e^ε - 1) (3.7)."""
+    """Every pair refines to one whose losses are -ε, 0 and ε, of no smaller KL divergence (3.9). This divergence is
+    the same in both directions (3.10) and at most ε(e^ε - 1)/2 (3.8). Both directions together have at most ε(e^ε -
+    1) (3.7)."""
     # Seed 0 is randomized response.
     if seed == 0:
         p = np.array([math.exp(epsilon), 1.0]) / (1 + math.exp(epsilon))

@@ -99,10 +99,10 @@ def _draw_problem(rng: np.random.Generator, largest: int) -> tuple[FDivergence, 
 
 
 def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
-    """The hypotheses, epsilon and eta at which patterns that are not blocks lose least, as an instance."""
+    """Search for the instance (hypotheses, epsilon, eta) that minimizes the loss of patterns other than blocks."""
     f = DIVERGENCES[number % len(DIVERGENCES)]
 
-    def posed(x: Array) -> tuple[Pair, float, float]:
+    def instance_of(x: Array) -> tuple[Pair, float, float]:
         raw = np.exp(np.clip(x[: 2 * k], -6, 6)).reshape(2, k)
         p0, p1 = (1 - k * LEAST_MASS) * raw / raw.sum(axis=1, keepdims=True) + LEAST_MASS
         order = np.argsort(p0 / p1)
@@ -111,7 +111,7 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
         return Pair(p0[order], p1[order]), math.expm1(epsilon), eta
 
     def loss(x: Array) -> float:
-        pair, gain, eta = posed(x)
+        pair, gain, eta = instance_of(x)
         envelope = envelope_at(partition_points(f.excess, pair.p0, pair.p1, gain), eta)
         if envelope <= STEP_SMALL:
             return 1.0
@@ -119,7 +119,7 @@ def _searched(rng: np.random.Generator, number: int, k: int, steps: int) -> Row:
 
     starts = sorted((rng.normal(size=2 * k + 2) for _ in range(8)), key=loss)
     best = minimize(loss, starts[0], method="Nelder-Mead", options={"maxfev": steps, "xatol": 1e-6, "fatol": 1e-10})
-    pair, gain, eta = posed(best.x)
+    pair, gain, eta = instance_of(best.x)
     row: Row = {"pairs": "searched", "k": k, "divergence": f.name, "epsilon": math.log1p(gain), "eta": eta}
     return row | {"cost": float(best.fun)} | _compared(f, pair, gain, eta)
 
@@ -169,7 +169,7 @@ def _instances(table: Table) -> Table:
 
 
 def _distance_curve(column: str, colour: int, label: str) -> Layer:
-    """How far a column is from the envelope, relatively, over epsilon."""
+    """Return the layer of a column's relative distance from the envelope, over epsilon."""
 
     def difference(table: Table) -> Array:
         envelope, other = (_instances(table).column(name) for name in ("envelope", column))
@@ -184,9 +184,9 @@ def _steps(ax: Any, channels: Table) -> None:
     for low, high, shade in ((0, 100, 0.12), (10, 90, 0.2), (25, 75, 0.3)):
         ends = np.percentile(shares, [low, high], axis=1)
         ax.fill_between(places, *ends, color=COLOURS[0], alpha=shade, lw=0, label=f"{high - low} %")
-    ax.plot(places, np.median(shares, axis=1), color=COLOURS[0], lw=1.8, label="median")
-    names = ("the\nchannel", "common\npart apart", "it is\nerased", "windows", "partitions", "envelope")
-    ax.set_xticks(places, names, fontsize=8)
+    ax.plot(places, np.median(shares, axis=1), color=COLOURS[0], lw=1.2, label="median")
+    names = ("the channel", "common part apart", "it is erased", "windows", "partitions", "envelope")
+    ax.set_xticks(places, names, rotation=90)
 
 
 @claim(
@@ -200,21 +200,20 @@ def _steps(ax: Any, channels: Table) -> None:
     draw=picture(
         panel("Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)",
               _distance_curve("bound", 5, "proved bound less envelope"),
-              _distance_curve("patterns", 1, "pattern program and envelope apart"),
-              legend="upper left", scale="xy", ylim=(3e-18, 1e-8)),
+              _distance_curve("patterns", 1, "pattern program and envelope apart"), scale="xy", ylim=(3e-18, 1e-8)),
         panel("Random channels through the proof", "", "kept, as a share of the envelope", _steps,
               where={"part": "channels"}),
         panel(f"Cost of {MIN_OTHER_SHARE:.0%} on patterns that are no blocks", "search, sorted", "loss (1e-17: none)",
               marks(lambda rows: np.arange(1.0, len(rows.column("cost")) + 1),
                     lambda rows: np.maximum(np.sort(rows.column("cost")), 1e-17), mark=".",
-                    color=COLOURS[2]), legend=None, scale="y"), width=4.7, height=4.2),
+                    color=COLOURS[2]), legend="none", scale="y")),
     caption="Differences between the envelope and what other programs find and prove; what random channels keep after "
     "each step of the proof; what it costs to use patterns that are no blocks.",
 )  # fmt: skip
 def measure(part: str, number: float, size: float, largest_k: float) -> list[Row]:
-    """Under ε-LDP and a cap η on total variation, for every f, P0 and P1, the optimum is the least non-decreasing
-    concave majorant, at η, of the origin and the points of the optimal m-block sort-partition-randomize channels.
-    (Proved in [SPR] without the cap; with it, the envelope theorem, the question of [GI, section VII].)"""
+    """Consider channels under ε-LDP and a cap η on total variation. For every f, P0 and P1, the optimum is the least
+    non-decreasing concave majorant, at η, of the origin and the points of the optimal m-block
+    sort-partition-randomize channels."""
     number, k = int(number), int(largest_k)
     rng = np.random.default_rng([number, ("instances", "channels", "search").index(part)])
     if part == "search":

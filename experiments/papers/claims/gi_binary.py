@@ -1,9 +1,9 @@
 """Theorems 4, 5 and 8, section VII-B, Figure 5: the value of the binary mechanism, and of an erased optimum.
 
 With e = exp(epsilon) the least share of the optimum that the binary mechanism keeps is 4/(e+1)^2 / max(1/e, 2/(e+2))
-for every operator convex divergence. Erasing the optimum for epsilon loses most at small eta, 1 - (e+1) max
-[V_m/(e+m-1)] / max V_m for the values V_m of m blocks [SPR]: at most (k-2)/(e+k-1) for k inputs, and at most
-tanh(epsilon/2) for operator convex divergences. docs/explanation/open-problems/binary-share.md proves all of it.
+for every operator convex divergence. Erasing the optimum for epsilon loses most at small eta. For the values V_m of m
+blocks [SPR] this loss is 1 - (e+1) max [V_m/(e+m-1)] / max V_m. It is at most (k-2)/(e+k-1) for k inputs, and at most
+tanh(epsilon/2) for operator convex divergences. The proofs are in docs/explanation/open-problems/binary-share.md.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from ldpopt.values.distribution import Array
         lambda figures: figures["largest relative difference"] <= CLAIM_ATTAINED),
     draw=picture(panel("Theorems 4 and 5: total variation kept", "bound η·TV(P0, P1)", "certified optimum",
                        diagonal("optimum = η·TV(P0, P1)", "bound", "bound", 0, 1.05),
-                       marks("bound", "optimum", "ε = {epsilon:g}", "osD^", by=("epsilon",), ms=5)), height=4.4),
+                       marks("bound", "optimum", "ε = {epsilon:g}", "osD^", by=("epsilon",), ms=5))),
     caption="Every certified optimum for total variation lies on the bound.",
 )  # fmt: skip
 def variation_kept(epsilon: float, share: float, k: float, seed: float) -> Row:
@@ -85,11 +85,11 @@ F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON, JEF
                        "threshold ε (8: beyond)",
                        curves(lambda rows: np.arange(1, len(rows.rows) + 1) / len(rows.rows),
                               lambda rows: np.sort(rows.column("threshold")), "{divergence}", by=("divergence",),
-                              drawstyle="steps-pre", lw=1.5), scale="y"), width=6.2, height=4.2),
+                              drawstyle="steps-pre", lw=1.2), scale="y")),
     caption="The largest ε at which the binary mechanism is still optimal, over random pairs.",
 )  # fmt: skip
 def threshold(divergence: str, k: float, seed: float) -> Row:
-    """For small enough ε (below a threshold of the pair) the binary mechanism is optimal, whatever the f-divergence."""
+    """For small enough ε (below a threshold of the pair) the binary mechanism is optimal for every f-divergence."""
     # Every third of the random pairs is close together, and every third far apart.
     rng = np.random.default_rng([5, int(k), int(seed)])
     p0 = laws.random_law(rng, int(k), min_mass=1e-3)
@@ -171,9 +171,9 @@ def _share_verdict(table: Table) -> Verdict:
                 for place, bound, label in ((2, bounds.binary_share, "best possible"),
                                          (1, bounds.binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
                                          (0, bounds.binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]"))),
-              marks("epsilon", "exact", "deepest found by search", where={"part": "search"}, ms=6),
-              marks("epsilon", "exact", "extremal pair, smallest t", "x", where={"part": "extremal", "t": min}, ms=6),
-              legend="lower left", scale="y", ylim=(1e-4, 1.3), xlim=(0, None)), width=6.6, height=4.4),
+              marks("epsilon", "exact", "deepest found by search", where={"part": "search"}, ms=4),
+              marks("epsilon", "exact", "extremal pair, smallest t", "x", where={"part": "extremal", "t": min}, ms=4),
+              scale="y", xlim=(0, None))),
     caption="The two guaranteed shares of Figure 5, the best possible one, and the smallest shares found.",
 )  # fmt: skip
 def share(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: float = 1, t: float = 0.0,
@@ -200,7 +200,7 @@ def share(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: flo
     return {"exact": value / design.value, "at least": value / design.upper_bound, **named}
 
 
-P0, P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)
+EXAMPLE_P0, EXAMPLE_P1 = (0.4, 0.25, 0.2, 0.1, 0.05), (0.05, 0.1, 0.2, 0.25, 0.4)
 
 
 def advantage(p0: Array, p1: Array, divergence: str, epsilon: float, eta: float) -> Row:
@@ -235,8 +235,11 @@ def family(epsilon: float, middle: float, t: float = 1e-4) -> tuple[Array, Array
 def middle_share(epsilon: float) -> float:
     """Find the fraction of the two large inputs with the largest loss by erasure, as t tends to 0.
 
-    With c = e - 1 the values over c^2 t^2 are 4/(e+1) and (1-h)^2 (1+1/e) for two blocks, 2 (1-h)^2 for three and
-    2 (1-h)^2 + 4 h^2/(e+1) for four.
+    With c = e - 1 the values over c^2 t^2 are:
+
+    - 4/(e+1) and (1-h)^2 (1+1/e) for two blocks,
+    - 2 (1-h)^2 for three blocks,
+    - 2 (1-h)^2 + 4 h^2/(e+1) for four blocks.
     """
     e, h = math.exp(epsilon), np.linspace(0.001, 0.5, 1000)
     two = np.maximum(4 / (e + 1), (1 - h) ** 2 * (1 + 1 / e))
@@ -307,10 +310,9 @@ def _largest_losses(ax: Any, table: Table) -> None:
     draw=picture(
         panel("five inputs, ε = {epsilon:g}", "cap η on total variation", "kept by erasure / optimum",
               curves("eta", "erased / optimum", "{divergence}", by=("divergence",)), where={"part": "frontier"},
-              repeat_by="epsilon", last=3, legend="lower right", xlim=(0, None),
+              repeat_by="epsilon", last=3, xlim=(0, None),
               ylim=lambda ax: (min(0.8, ax.get_ylim()[0]), 1.005)),
-        panel("Largest loss of erasure", "ε (nats)", "loss", _largest_losses, legend="upper right", ylim=(0, 0.62)),
-        width=4.1),
+        panel("Largest loss of erasure", "ε (nats)", "loss", _largest_losses, ylim=(0, None))),
     caption="Left: what erasing the optimum for ε keeps of the true optimum, on the pair (0.4, 0.25, 0.2, 0.1, 0.05) "
     "against its reverse. Right: the largest losses found over all pairs, and their bounds.",
 )  # fmt: skip
@@ -319,7 +321,9 @@ def erasure(part: str, divergence: str, epsilon: float, share: float = 1.0, k: f
     """OPT(ε, η) is at least η/tanh(ε/2) OPT(ε), for every f-divergence: erase the optimal channel. Is erasure
     optimal?"""
     if part == "frontier":
-        return advantage(np.array(P0), np.array(P1), divergence, epsilon, share * math.tanh(epsilon / 2))
+        return advantage(
+            np.array(EXAMPLE_P0), np.array(EXAMPLE_P1), divergence, epsilon, share * math.tanh(epsilon / 2)
+        )
     f, e = F[divergence], math.exp(epsilon)
     if part == "worst":
         named = laws.deepest_pair(lambda a, b: gain(f, a, b, epsilon), int(k), int(starts), int(steps))

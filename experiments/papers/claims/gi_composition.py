@@ -78,7 +78,7 @@ def _figure_4(part: str, k: int) -> Any:
                              ["1 0 0.3 1", "1 0 0.3 5", "0.3 0.05 0.8 4"])),
     judge=decided(
         "Theorem, printed sum and enumeration agree to {largest error:.1e}; at Figure 4b's setting the total variation "
-        "known lowers δ by up to {_gain:.4f}.", _figure_4b, lambda known: known["largest error"] <= 1e-9),
+        "known lowers δ by up to {_gain:.4f}.", _figure_4b, lambda figures: figures["largest error"] <= 1e-9),
     draw=picture(_figure_4("a", 1), _figure_4("b", 5)),
     caption="The trade-off functions of one and of five mechanisms: knowing the total variation shrinks the region.",
 )  # fmt: skip
@@ -118,10 +118,10 @@ def _decay(table: Table, x: str, *names: str) -> dict[str, Any]:
     judge=decided(
         "The distance to G_μ falls at every step, as k^{slowest rate, power:.2f} or faster, to {last distance:.1e} at "
         "the largest k.", lambda table: _decay(table, "k", "mu", "alpha"),
-        lambda known: known["_step"] < 1 and known["slowest rate, power"] < -0.4),
+        lambda figures: figures["_step"] < 1 and figures["slowest rate, power"] < -0.4),
     draw=picture(panel("Theorem 3: distance of the composition from G_μ", "mechanisms k", "sup |f - G_μ|",
                        curves("k", "distance", "μ = {mu:g}, erased {alpha:.0%}", by=("mu", "alpha"), marker="o",
-                              ms=3.5), scale="xy"), width=6.4, height=4.2),
+                              ms=3.5), scale="xy")),
     caption="How far the exact composition of k equal mechanisms is from its Gaussian limit.",
 )  # fmt: skip
 def equal_mechanisms(mu: float, alpha: float, k: float) -> Row:
@@ -153,14 +153,15 @@ def arrays(array: str, n: int) -> tuple[list[float], list[float]]:
     judge=decided(
         "The distance to G_1 falls at every step, the slower the slower ε does: {_said}; up to {last distance:.3f} is "
         "left at the largest n, where ε falls slowest.",
-        lambda table: (known := _decay(table, "n", "array")) | {
+        lambda table: (figures := _decay(table, "n", "array")) | {
             "sums off 1/2 by": np.abs(table.column("sum") - 0.5).max(),
-            "_said": ", ".join(f"{name} as n^{rate:.2f}" for name, rate in known["_rates"].items())},
-        lambda known: known["_step"] < 1 and known["slowest rate, power"] < -0.04 and known["sums off 1/2 by"] < 0.02),
+            "_said": ", ".join(f"{name} as n^{rate:.2f}" for name, rate in figures["_rates"].items())},
+        lambda figures: (figures["_step"] < 1 and figures["slowest rate, power"] < -0.04
+                         and figures["sums off 1/2 by"] < 0.02)),
     draw=picture(panel("After Theorem 3: distance from G_1", "mechanisms n", "sup |f - G_1|",
                        curves("n", "distance", lambda rows: "unequal ε and η" if rows.rows[0]["array"] == "unequal"
                               else f"ε = {rows.rows[0]['array']}", by=("array",), marker="o", ms=3.5),
-                       scale="xy"), width=6.4, height=4.2),
+                       scale="xy")),
     caption="How far compositions of n mechanisms are from G_1 when ε falls as a power of n, for several powers.",
 )  # fmt: skip
 def unequal_mechanisms(array: str, n: float) -> Row:
@@ -191,8 +192,8 @@ EXPANSION = Part("|ε(e^ε+1)/(2(e^ε-1)) - 1| ≤ ε²", Subject.STEP, cells=("
     caption="Each formula against the moment computed from the curve's dominating pair. Filled: the printed limit.",
 )  # fmt: skip
 def slope_moments(epsilon: float, share: float) -> list[Row]:
-    """The (ε, η) trade-off curve has kl = εη, κ₂ = ηε²(e^ε+1)/(e^ε-1) and κ₃ = ηε³(e^ε+1)/(e^ε-1), by integrals from 0
-    to η/(e^ε-1) and from 1 - ηe^ε/(e^ε+1) (as printed) to 1."""
+    """The (ε, η) trade-off curve has kl = εη, κ₂ = ηε²(e^ε+1)/(e^ε-1) and κ₃ = ηε³(e^ε+1)/(e^ε-1). These are integrals
+    from 0 to η/(e^ε-1) and from 1 - ηe^ε/(e^ε+1) (as printed) to 1."""
     eta, gain = share * math.tanh(epsilon / 2), math.expm1(epsilon)
     pair = dominating_pair(epsilon, 0.0, eta)
     used = (pair.p > 0) & (pair.q > 0)
@@ -226,7 +227,7 @@ ATTACK = Part("advantage of the test 'loss > 0', Gaussian", equal=True, cells=("
     draw=picture(
         panel("Dominating pair (circles: by summation)", "folds k", "total variation",
               curves("k", "claimed", "ε = {first:g}, η = 0.6 tanh(ε/2)", by=("first",)), marks("k", "exact"),
-              where={"part": FOLD.name, "second": 0.0}, legend="upper left", scale="x", ylim=(0, 1.45)),
+              where={"part": FOLD.name, "second": 0.0}, scale="x", ylim=(0, None)),
         panel("Gaussian noise (circles: by integration)", "folds k", "total variation",
               curves("k", "claimed", "μ = {first:g}", by=("first",)), marks("k", "exact"),
               where={"part": NORMAL.name}, scale="x")),
@@ -275,7 +276,7 @@ def chain(epsilon: float, seed: float) -> list[Row]:
         q = random_law(rng, 4)
         x = rng.uniform(-1, 1, 4)
         low, high = 0.0, 60.0
-        for _ in range(200):  # the tilt at which the largest loss is epsilon
+        for _ in range(200):  # bisect the tilt with largest loss epsilon
             middle = (low + high) / 2
             p = q * np.exp(middle * x)
             p /= p.sum()

@@ -1,9 +1,10 @@
 """Theorems 6 and 7, Corollary 2 and Remark 5: bounds on the symmetrized KL divergence J, and their looseness.
 
 With e = exp(epsilon), Theorem 7 is at most min(2, e)(e + 1)/2 times too large, with eta too, which nearly equal
-populations approach. The best constants are J <= (e - 1)^2 TV^2 max(2/(e + 2), 1/e), sharp as TV = TV(P0, P1) tends to
-0, and J <= 2 (e - 1) eta TV^2 for every eta, which is [GI, Thm 7] without min(2, e):
-docs/explanation/open-problems/binary-share.md proves them.
+populations approach. docs/explanation/open-problems/binary-share.md proves the best constants, with TV = TV(P0, P1):
+
+- J <= (e - 1)^2 TV^2 max(2/(e + 2), 1/e), sharp as TV tends to 0;
+- J <= 2 (e - 1) eta TV^2 for every eta, which is [GI, Thm 7] without min(2, e).
 """
 
 from __future__ import annotations
@@ -23,19 +24,22 @@ from ldpopt.design import Constraint, Divergence, LocalDP, TotalVariation, optim
 from ldpopt.divergences import JEFFREYS
 from ldpopt.values.distribution import Array
 
-P0, P1 = (0.9, 0.1), (0.4, 0.6)
+EXAMPLE_P0, EXAMPLE_P1 = (0.9, 0.1), (0.4, 0.6)
 """Any populations: the ratio of Theorem 6 to Corollary 2 is the same for all."""
 
 PICKS: dict[str, Any] = {"loosest": max, "tightest": min}
 
 
 def _limit(epsilon: Any) -> Any:
-    """How loose Theorem 7 can be, which is also how much larger Theorem 6 is."""
+    """Compute the largest ratio of Theorem 7 to the optimum, which is also the ratio of Theorem 6 to it."""
     return np.minimum(2.0, np.exp(epsilon)) * (np.exp(epsilon) + 1) / 2
 
 
 def _extreme(epsilon: float, share: float, k: float, sought: str, starts: float, steps: float) -> Row:
-    """The pair at which Theorem 7 over the exact optimum is largest or smallest, eta a share of tanh(epsilon/2)."""
+    """Search for the pair with the largest or smallest ratio of Theorem 7 to the exact optimum.
+
+    The cap eta is the fraction `share` of tanh(epsilon/2).
+    """
     power, eta = 1 if sought == "loosest" else -1, share * math.tanh(epsilon / 2)
     caps: list[Constraint] = [LocalDP(epsilon), *([TotalVariation(eta)] if share < 1 else [])]
 
@@ -76,14 +80,15 @@ def _named(share: float) -> str:
         {"_worst": lambda table: table.top("ratio")}),
     draw=picture(panel("How many times too large the bound is", "ε (nats)", "ratio",
                        _extremes("Theorem 6 / optimum, {}"),
-                       formula(_limit, "epsilon", "Theorem 6 / Corollary 2", 2, lw=1.3), scale="xy"),
-                 width=6.2, height=4.2),
+                       formula(_limit, "epsilon", "Theorem 6 / Corollary 2", 2, lw=1.3), scale="xy")),
     caption="Theorem 6 over the exact optimum, at the worst and the best populations found, and over Corollary 2.",
 )  # fmt: skip
 def theorem_6(epsilon: float, k: float, sought: str, starts: float, steps: float) -> Row:
     """Every ε-LDP channel has symmetrised KL divergence at most min(4, e^(2ε))(e^ε - 1)² TV(P0, P1)², and Corollary 2
     is never larger."""
-    older = duchi_jordan_wainwright(P0, P1, epsilon) / ghazi_issa_corollary(P0, P1, epsilon)
+    older = duchi_jordan_wainwright(EXAMPLE_P0, EXAMPLE_P1, epsilon) / ghazi_issa_corollary(
+        EXAMPLE_P0, EXAMPLE_P1, epsilon
+    )
     worst = _extreme(epsilon, 1.0, k, sought, starts, steps)
     return worst | {"ratio": older * worst["ratio"], "over_corollary_2": older}
 
@@ -114,8 +119,7 @@ def _theorem_7_verdict(table: Table) -> Verdict:
     judge=_theorem_7_verdict,
     draw=picture(panel("How many times too large the bound is, over all P0, P1", "ε (nats)", "bound / optimum",
                        _extremes("{1}: {0}"),
-                       formula(_limit, "epsilon", "min(2, e^ε)(e^ε + 1)/2", color="0.5", lw=0.9), scale="xy"),
-                 width=6.4, height=4.3),
+                       formula(_limit, "epsilon", "min(2, e^ε)(e^ε + 1)/2", color="0.5", lw=0.9), scale="xy")),
     caption="The largest and the smallest ratio of bound to exact optimum over the populations, by search.",
 )  # fmt: skip
 def theorem_7(epsilon: float, share: float, k: float, sought: str, starts: float, steps: float) -> Row:
@@ -193,7 +197,7 @@ def factors(epsilon: float, share: float, pair: str, seed: float) -> Row:
               where={"share": 1.0}, scale="x"),
         panel("J / (2 (e^ε-1) η TV²), extremal pair", "η / tanh(ε/2)", "share of the bound",
               curves("share", "factor", "ε = {epsilon:g}", by=("epsilon",), max_curves=5, marker="o", ms=3), level(),
-              where={"pair": "extremal"}, legend="lower left", ylim=(0, 1.08)), width=5.4, height=4.2),
+              where={"pair": "extremal"}, ylim=(0, 1.08))),
     caption="Left: the factor that pairs need, below the best possible one. Right: what the pair of two small inputs "
     "reaches of the bound under η.",
 )  # fmt: skip
@@ -220,8 +224,7 @@ def remark_5(epsilon: float, share: float, pair: str, seed: float) -> Row:
     draw=picture(panel("The factor that replaces min(2, e^ε) at every ε", "ε (nats)", "factor",
                        formula(sharp, "epsilon", "best possible", 0, 200),
                        formula(np.ones_like, "epsilon", "1: δ = 0", color="0.5", lw=1),
-                       marks("epsilon", "needed", "{pair} pairs", "os", by=("pair",), ms=4), scale="x"),
-                 width=6.0, height=4.2),
+                       marks("epsilon", "needed", "{pair} pairs", "os", by=("pair",), ms=4), scale="x")),
     caption="The factor that each pair needs, and the best possible one: never above 1.",
 )  # fmt: skip
 def threshold(epsilon: float, pair: str, seed: float) -> Row:

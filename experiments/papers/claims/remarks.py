@@ -27,7 +27,7 @@ MISS_PROBABILITY = 0.05
 
 
 def _grown(table: Table) -> str:
-    rows = [f"{row['exact']:.4g} at σ = {row['sigma']:g}" for row in POST.of(table).rows]
+    rows = [f"{row['exact']:.4g} at σ = {row['sigma']:g}" for row in POST.rows_of(table).rows]
     return f"Reporting whether ±1 + N(0, σ²) exceeds 1 multiplies τ by {', '.join(rows)}: by no constant."
 
 
@@ -93,7 +93,7 @@ def _as_deviation(table: Table) -> str:
     draw=picture(panel("The sign of ±1 plus noise", "ρ claimed", "exact ρ / ρ claimed",
                        curves("rho", "exact / claimed", "√2/ρ is the variance", marker="o", ms=3),
                        curves("rho", "deviation / claimed", "√2/ρ is the deviation", first=1, marker="s", ms=3),
-                       level(), scale="xy"), width=6.0, height=4.3),
+                       level(), scale="xy")),
     caption="Exact ρ of the sign of a bit with Gaussian noise, for both readings of the second parameter.",
 )  # fmt: skip
 def sign_of_noise(rho: float) -> Row:
@@ -125,7 +125,7 @@ SMALL_DELTA = 1e-12
     subject=Subject.REMARK, caption="How far each sentence is from its bound, as printed and repaired.",
 )  # fmt: skip
 def pure_and_approximate(kind: str, epsilon: float, size: float = 1) -> list[Row]:
-    """(ε, δ)-DP gives (sε, s e^(s-1) δ)-DP for groups of s; all but δ of the time its loss is bounded by ε; and the
+    """(ε, δ)-DP gives (sε, s e^(s-1) δ)-DP for groups of s. Except with probability δ its loss is bounded by ε. The
     bound ε(e^ε-1)/2 on the mean loss of ε-DP is tight (all as printed)."""
     if kind == "groups":  # a chain of inputs; the probability of an event is e^ε times the next one's, plus δ
         event = 0.0
@@ -189,9 +189,9 @@ NOISE_REPAIRED = Part("repaired: α‖v‖₂²/(2σ²), as in Table 1", Subject
     caption="The divergence of mixtures over the larger one, and the bound for linear adversaries over the divergence.",
 )  # fmt: skip
 def mixtures_and_crossings(kind: str, order: float, seed: float = 0) -> list[Row]:
-    """Standard Rényi differential privacy is not convex: a coin between two mechanisms may have a larger parameter; and
-    for Laplace noise in several dimensions the bound for linear adversaries falls below the Rényi divergence at a large
-    order, as in one; that of Gaussian noise is α(‖v‖₂/σ)² (as printed)."""
+    """Standard Rényi differential privacy is not convex: a coin between two mechanisms may have a larger parameter.
+    For Laplace noise in several dimensions, as in one, the bound for linear adversaries falls below the Rényi
+    divergence at a large order. That of Gaussian noise is α(‖v‖₂/σ)² (as printed)."""
     if kind == "noise":
         normal = float(gaussian(1.0).pair.renyi(order).value)
         return [NOISE(normal, order), NOISE_REPAIRED(normal, order / 2)]

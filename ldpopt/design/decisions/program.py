@@ -211,14 +211,14 @@ def _solve_ratio_program(excess: Excess, epsilon: float, steep: float, keeps_cut
     entries = np.where(entries >= (1 - 1e-9) * ceiling, ceiling, np.where(entries <= 1e-9 * ceiling, 0.0, entries))
     # A rare decision is usually a solver's noise, but may matter.
     candidates = [np.where(ceiling > threshold, a * ceiling + inner * entries, 0.0) for threshold in (1e-9, 0.0)]
-    normalized = [
+    matrices = [
         candidate / candidate.sum(axis=1, keepdims=True)
         for candidate in candidates
         if (candidate.sum(axis=1) > 0).all()
     ]
-    if not normalized:
+    if not matrices:
         raise SolverError("linear program on the decisions: the solver gave some input no decision at all")
-    matrix = min(normalized, key=excess.worst_excess)
+    matrix = min(matrices, key=excess.worst_excess)
     weights = np.maximum(limit_multipliers[-priors:], 0.0) * (excess.unit / scales)
     weights = weights / weights.sum() if weights.sum() > 0 else np.full(priors, 1 / priors)
     return matrix, excess.rows(row_multipliers, weights), weights

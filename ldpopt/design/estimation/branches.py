@@ -209,13 +209,15 @@ class Form:
 
     def _descended(self, free: Members, z: Array) -> Array:
         """Move points toward the minimum of f, by accelerated projected gradients."""
-        current, extrapolated, momentum = z, z, 1.0
+        current, extrapolated_z, momentum = z, z, 1.0
         for _ in range(DESCENT_STEPS):
             next_point = np.where(
-                free, np.clip(extrapolated - (2 * extrapolated @ self.square + self.linear) / self.bend, 0.0, 1.0), z
+                free,
+                np.clip(extrapolated_z - (2 * extrapolated_z @ self.square + self.linear) / self.bend, 0.0, 1.0),
+                z,
             )
             next_momentum = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-            extrapolated = next_point + (momentum - 1) / next_momentum * (next_point - current)
+            extrapolated_z = next_point + (momentum - 1) / next_momentum * (next_point - current)
             current, momentum = next_point, next_momentum
         return current
 

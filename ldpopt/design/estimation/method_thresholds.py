@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ldpopt.channel import Channel
+from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.constraints import LocalDP
 from ldpopt.design.estimation.branches import MAX_SEARCH_NODES, Branches
@@ -39,11 +39,11 @@ from ldpopt.design.utilities.criteria import AOptimal, COptimal, MVOptimal
 from ldpopt.design.utilities.criterion import LinearCriterion
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.marginals import Marginals
-from ldpopt.errors import SolverError
+from ldpopt.errors import SolverError, invalid
 from ldpopt.numbers.enclosures import FLOAT
 from ldpopt.numbers.tolerances import CERTIFIED_GAP, COARSE_GAP, NEGLIGIBLE_EXACT
 from ldpopt.values.deadline import Deadline
-from ldpopt.values.distribution import Array
+from ldpopt.values.distribution import Array, number
 
 # Inputs, and directions of the contrasts.
 MAX_INPUTS, MAX_DIRECTIONS = 256, 40
@@ -81,6 +81,10 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
     minute. One question at random is among the candidate designs. `SymmetricMarginals` is the method for uniform
     pilots.
 
+    gap : the relative gap at which a search ends, in place of these targets.
+
+    start : a channel with good patterns, such as the best one at another epsilon.
+
     >>> from ldpopt.design import FisherInformation, LocalDP, Marginals, optimal_channel
     >>> marginals = Marginals((2, 2, 2, 2))
     >>> pilot = marginals.pilot([0.4, 0.6], [0.4, 0.6], [0.5, 0.5], [0.5, 0.5])
@@ -88,6 +92,13 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
     >>> round(design.value, 4), design.certified
     (37.3014, True)
     """
+
+    gap: float | None = None
+    start: ChannelLike | None = None
+
+    def __post_init__(self) -> None:
+        if self.gap is not None and not 0 < number(self.gap, "gap") < 1:
+            raise invalid("gap", "a number above 0 and below 1", self.gap)
 
     def refuses(self, problem: Problem) -> str:
         """Return the reason to refuse the problem.
@@ -110,13 +121,19 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         utility: Any = problem.utility
         columns, _ = columns_for(utility, problem.constraints)
         k, rng = utility.size, np.random.default_rng(utility.size)
-        tolerance = tolerance_for(k)
+        tolerance = tolerance_for(k) if self.gap is None else self.gap
         factor = utility.criterion.factor(k)
         centered_factor = factor - utility.prior @ factor
         program = _Program(
             utility.criterion, utility.prior, centered_factor, math.exp(columns.epsilon), problem.deadline
         )
-        sets, accuracy, start = program.first(_starting(utility, columns.epsilon, ask), rng), 1.0, None
+        first_sets = _starting(utility, columns.epsilon, ask)
+        if self.start is not None:
+            channel = as_channel(self.start, "start")
+            if channel.shape[0] != k:
+                raise invalid("start", f"a channel with {k} inputs", channel.shape[0])
+            first_sets = np.vstack([first_sets, _sets_of(channel)])
+        sets, accuracy, start = program.first(first_sets, rng), 1.0, None
         relaxation: AnyRelaxation | None = None
         is_last, previous_value = False, -math.inf
         if (paired_dual := program.paired(FINAL_GAP * tolerance)) is not None:
@@ -206,18 +223,23 @@ def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:
         return np.vstack([*sets, np.eye(k, dtype=bool)])
     cells = np.stack(np.unravel_index(np.arange(k), criterion.shape), axis=1)
     for j, answers in enumerate(criterion.shape):
+        if answers == k > MAX_ANSWERS_ENUMERATED:
+            continue  # The question is a product of others, whose contrasts are part of the criterion.
         if answers <= MAX_ANSWERS_ENUMERATED:
             question_sets = np.array(list(product((False, True), repeat=answers)))[1:-1]
         else:
             pilot = np.bincount(cells[:, j], utility.prior)
-            question_sets = ask(
-                FisherInformation(pilot / pilot.sum()), LocalDP(epsilon), certify=False
-            ).channel.matrix.T
-            question_sets = np.unique(
-                question_sets > np.sqrt(question_sets.min(axis=1) * question_sets.max(axis=1))[:, None], axis=0
+            question_sets = _sets_of(
+                ask(FisherInformation(pilot / pilot.sum()), LocalDP(epsilon), certify=False).channel
             )
         sets.append(question_sets[:, cells[:, j]])
     return np.unique(np.vstack(sets), axis=0)
+
+
+def _sets_of(channel: Channel) -> Members:
+    """List the sets (n, k) of the larger entries of the columns of a channel."""
+    columns = channel.matrix.T
+    return np.unique(columns > np.sqrt(columns.min(axis=1) * columns.max(axis=1))[:, None], axis=0)
 
 
 @dataclass(frozen=True, eq=False)

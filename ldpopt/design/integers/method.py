@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns
 from ldpopt.design.design import Design
 from ldpopt.design.integers.search import (
@@ -39,7 +40,7 @@ from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_integer, solve_linear
 from ldpopt.design.utilities.base import columns_of
 from ldpopt.design.utilities.criterion import scores
-from ldpopt.errors import SolverError
+from ldpopt.errors import SolverError, invalid
 from ldpopt.exact import integers_near
 from ldpopt.numbers.tolerances import INTEGER_GAP
 from ldpopt.values.distribution import Array
@@ -108,11 +109,14 @@ class IntegerColumnsProgram:
 
 
 MAX_MOVES_PER_STEP = 5_000  # Single-unit moves that are tried for each move that is made.
+MAX_IMPROVED_CHANNELS = 2  # The number of the best ends of climbs that further climbs improve.
 
 
 @dataclass(frozen=True)
 class Rounded(Method, preference=20, integral=True):
     """The best of several channels after rounding to the denominator; a better channel may exist.
+
+    start : a channel near which the search begins, besides others; the optimum without the denominator if None.
 
     >>> from ldpopt import Denominator, Divergence, LocalDP, optimal_channel
     >>> from ldpopt.divergences import KL
@@ -121,6 +125,8 @@ class Rounded(Method, preference=20, integral=True):
     >>> (6 * made.channel.matrix).round(9).tolist()
     [[4.0, 2.0], [2.0, 4.0]]
     """
+
+    start: ChannelLike | None = None
 
     def refuses(self, problem: Problem) -> str:
         """Return the reason to refuse the problem.
@@ -134,10 +140,14 @@ class Rounded(Method, preference=20, integral=True):
 
         It starts from the optimum without a denominator and from randomized responses.
         """
-        free = unrestricted(problem, ask)
+        free = unrestricted(problem, ask) if self.start is None else None
+        start = free if self.start is None else self.start
+        channel = None if start is None else as_channel(start, "start")
+        if channel is not None and channel.shape[0] != (inputs := len(problem.labels)):
+            raise invalid("start", f"a channel with {inputs} inputs", channel.shape[0])
         for tighter in (False, True):
             task = Task.from_problem(problem, tighter)
-            weights = roundings(task, free)
+            weights = roundings(task, channel)
             if task.measured(weights):
                 break
         else:
@@ -146,19 +156,19 @@ class Rounded(Method, preference=20, integral=True):
         return task.candidate(free, weights, "repaired rounding, and units moved between outputs", note)
 
 
-def roundings(task: Task, free: Design | None) -> Integers:
+def roundings(task: Task, start: Channel | None) -> Integers:
     """Find the best weights by rounding and moving units.
 
-    It starts from the optimum without a denominator and from other channels.
+    It starts from a channel, usually the optimum without a denominator, and from others.
     """
     starts = []
-    if free is not None:  # one row for each of the problem's merge_proportional inputs
+    if start is not None:  # one row for each of the problem's merge_proportional inputs
         rows = (
             np.unique(task.problem.reduction.classes, return_index=True)[1]
             if task.utility.pair is not None
             else slice(None)
         )
-        starts.append(free.channel.matrix[rows])
+        starts.append(start.matrix[rows])
     decisions = task.utility.decisions
     if decisions is None:
         k, ratio = task.inputs, float(task.ratio) if task.ratio is not None else 1e9
@@ -168,29 +178,40 @@ def roundings(task: Task, free: Design | None) -> Integers:
         starts.append(np.ones((k, 1)))  # It is uninformative, and always available.
     else:  # outputs have a meaning: the other channels always take one decision
         starts += [np.tile(decision_row, (task.inputs, 1)) for decision_row in np.eye(len(decisions))]
-    timed_starts = task.problem.deadline.rounds(starts)
-    rounded_channels = [rounded for start in timed_starts if (rounded := _round_and_improve(task, start)) is not None]
-    return max(
-        rounded_channels or [task.total * starts[-1].astype(np.int64)],
-        key=lambda w: (task.value(w), -w.shape[1]),
-    )
+    near_starts = [weights for channel in starts if (weights := _rounded(task, channel)) is not None]
+    uninformative = task.total * starts[-1].astype(np.int64)
+
+    def rank(weights: Integers) -> tuple[float, int]:
+        return task.value(weights), -weights.shape[1]
+
+    if (worth := worth_of(task)) is None:
+        rounds = task.problem.deadline.rounds(near_starts)
+        return max([_polished_if_small(task, weights) for weights in rounds] or [uninformative], key=rank)
+    moves = Moves(task, worth)
+    # From channels that determine some quantities only, the first moves are many; others usually lead further.
+    determining = [weights for weights in near_starts if moves.worth_of_weights(weights) > -math.inf]
+    rounds = task.problem.deadline.rounds(determining or near_starts)
+    climbed = sorted(map(moves.climb, rounds), key=rank, reverse=True)
+    is_any_determining = bool(climbed) and moves.worth_of_weights(climbed[0]) > -math.inf
+    near_best = climbed[:MAX_IMPROVED_CHANNELS] if is_any_determining else climbed
+    improved = [moves.best(weights) for weights in task.problem.deadline.inner.rounds(near_best)]
+    return max(improved or climbed or [uninformative], key=rank)
 
 
-def _round_and_improve(task: Task, start: Array) -> Integers | None:
-    k, m = start.shape
+def _rounded(task: Task, start: Array) -> Integers | None:
+    """Round a channel (k, m) to the denominator; None if it has more outputs than there are units."""
     has_fixed_outputs = task.utility.decisions is not None
-    if m > task.total and not has_fixed_outputs:
+    if start.shape[1] > task.total and not has_fixed_outputs:
         return None
     eta = Fraction(1) if task.cap is None else Fraction(task.cap, task.total)
     weights = integers_near(start, task.total, task.ratio, eta)
-    weights = weights if has_fixed_outputs else merge_proportional(weights)
-    if (column_worth := worth_of(task)) is not None:
-        return Moves(task, column_worth).best(weights)
-    return (
-        polished(task, weights)
-        if k * m * (m - 1) <= MAX_MOVES_PER_STEP and math.isfinite(task.value(weights))
-        else weights
-    )
+    return weights if has_fixed_outputs else merge_proportional(weights)
+
+
+def _polished_if_small(task: Task, weights: Integers) -> Integers:
+    k, m = weights.shape
+    is_small = k * m * (m - 1) <= MAX_MOVES_PER_STEP
+    return polished(task, weights) if is_small and math.isfinite(task.value(weights)) else weights
 
 
 MAX_PROGRAM_INPUTS = 4  # With more, the columns are too many for a search, and `Rounded` does better.
@@ -245,7 +266,7 @@ class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
 
 def _search_with_cuts(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
     """Find the best weights, and whether the solver proves that its columns allow no better ones."""
-    rounded_weights = roundings(task, free)
+    rounded_weights = roundings(task, None if free is None else free.channel)
     column_worth, deadline = worth_of(task), task.problem.deadline
     assert column_worth is not None
     moves = Moves(task, column_worth)

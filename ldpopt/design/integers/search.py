@@ -187,6 +187,8 @@ MAX_FEW_INPUTS = 4  # Up to this number of inputs the search restarts more often
 MAX_MOVES_TRIED = 20  # The number of best moves that are tried if a cap on total variation may forbid some.
 # The most integers that are formed for the moves of one step; with more moves, only those of few rows are tried.
 MAX_MOVE_ENTRIES = 3_000_000
+SMALLEST_EIGENVALUE = 1e-10  # Of the information of a channel that determines all quantities, in units of the mean one
+SMALLEST_FALL = 1e-6  # The smallest ratio of the determinant of the information after a move to that before.
 MOVES_PER_BATCH = 64  # Of so many moves the worth is computed first; it rules out most others
 
 
@@ -272,7 +274,7 @@ class VarianceWorth:
         """Compute (N,) minus the trace of F^T J^-1 F."""
         worths = np.full(len(sums), -np.inf)
         scale = np.trace(sums, axis1=1, axis2=2) / sums.shape[1]
-        definite = np.linalg.det(sums / scale[:, None, None]) > 1e-10
+        definite = np.linalg.eigvalsh(sums)[:, 0] > SMALLEST_EIGENVALUE * scale
         inverse = np.linalg.inv(sums[definite])
         worths[definite] = -np.einsum("xr,nxy,yr->n", self.factor, inverse, self.factor)
         return worths
@@ -286,12 +288,6 @@ class VarianceWorth:
         terms = self.parts(neighbors.columns)
         sums = terms.sum(axis=0)
         value = float(self.value(sums[None])[0])
-
-        def worths(moves: npt.NDArray[np.intp]) -> Array:
-            takers, givers, places = neighbors.changed(moves)
-            change = self.parts(takers) + self.parts(givers) - terms[places].sum(axis=1)
-            return self.value(sums[None] + change)
-
         if not np.isfinite(value):
             # A move changes two columns, so that it adds at most 2 to the rank, and J must have all of it.
             small_rank_moves = (
@@ -299,33 +295,114 @@ class VarianceWorth:
                 if np.linalg.matrix_rank(neighbors.columns) + 2 >= len(neighbors.columns)
                 else neighbors.moves[:0]
             )
-            return small_rank_moves, worths(small_rank_moves)
-        root = self.factor.T @ np.linalg.inv(sums)  # of the slope G = J^-1 F F^T J^-1
-        gains_before = self._gains(root, neighbors.columns)
-        added_gains, removed_gains = (
-            self._gains(root, changed_columns.reshape(len(changed_columns), -1)).reshape(changed_columns.shape[1:])
-            - gains_before[:, None]
-            for changed_columns in (neighbors.enlarged, neighbors.reduced)
-        )
-        gains = added_gains[neighbors.first] + removed_gains[neighbors.second]
+            takers, givers, places = neighbors.changed(small_rank_moves)
+            change = self.parts(takers) + self.parts(givers) - terms[places].sum(axis=1)
+            return small_rank_moves, self.value(sums[None] + change)
+        update = _VarianceUpdate.build(self.prior, self.factor, sums, neighbors)
+        gains = update.gain_bounds()
         gains[~neighbors.allowed] = 0.0
         gains = gains.ravel()
         gaining_moves = np.flatnonzero(gains > 0)
         if len(gaining_moves) <= (batch_size := max(MOVES_PER_BATCH, best)):
-            return gaining_moves, worths(gaining_moves)
+            return gaining_moves, value + update.gains(gaining_moves)
         order = np.argpartition(-gains[gaining_moves], batch_size - 1)
         first, rest = gaining_moves[order[:batch_size]], gaining_moves[order[batch_size:]]
-        first_worths = worths(first)
-        min_gain = np.sort(first_worths)[-best] - value
-        candidates = rest[gains[rest] * (1 + 1e-6) >= min_gain]
+        first_gains = update.gains(first)
+        candidates = rest[gains[rest] * (1 + 1e-6) >= np.sort(first_gains)[-best]]
         moves = np.concatenate([first, candidates])
         order = np.argsort(moves)
-        return moves[order], np.concatenate([first_worths, worths(candidates)])[order]
+        return moves[order], value + np.concatenate([first_gains, update.gains(candidates)])[order]
 
-    def _gains(self, root: Array, columns: Integers) -> Array:
-        entries = columns.astype(np.float64)
-        mass = self.prior @ entries
-        return np.asarray(((root @ entries) ** 2).sum(axis=0) / np.where(mass > 0, mass, 1.0))
+
+@dataclass(frozen=True, eq=False)
+class _Forms:
+    """A quadratic form of columns a (m of them) and steps d: a Q a', a Q d and d Q d.
+
+    - `columns` : (m, m). `mixed` : (m, steps). `steps` : (steps,).
+    """
+
+    columns: Array
+    mixed: Array
+    steps: Array
+
+    @classmethod
+    def build(cls, square: Array, columns: Array, steps: Array) -> _Forms:
+        """Compute the form of a symmetric matrix (k, k) for columns (k, m) and steps (k, n)."""
+        left = columns.T @ square
+        return cls(left @ columns, left @ steps, np.asarray(((square @ steps) * steps).sum(axis=0)))
+
+    def on_basis(self, first: npt.NDArray[np.intp], second: npt.NDArray[np.intp], step: npt.NDArray[np.intp]) -> Array:
+        """Compute the form (n, 3, 3) on the two columns and the step of each move."""
+        form = np.empty((len(first), 3, 3))
+        form[:, 0, 0], form[:, 1, 1], form[:, 2, 2] = (
+            self.columns[first, first], self.columns[second, second], self.steps[step]
+        )  # fmt: skip
+        form[:, 0, 1] = form[:, 1, 0] = self.columns[first, second]
+        form[:, 0, 2] = form[:, 2, 0] = self.mixed[first, step]
+        form[:, 1, 2] = form[:, 2, 1] = self.mixed[second, step]
+        return form
+
+
+@dataclass(frozen=True, eq=False)
+class _VarianceUpdate:
+    """The change of -tr F^T J^-1 F by moves, where J = sum c c^T / (p . c): of rank three, in the columns a, b and d.
+
+    A move replaces the columns a and b by a + d and b - d. So J changes by B W B^T, with B = (a, b, d) and a small W.
+    The trace falls by tr(W (I + M W)^-1 G) [Woodbury]. Here M is B^T J^-1 B, and G is B^T J^-1 F F^T J^-1 B.
+
+    - `inverse`, `slope` : the forms of J^-1 and of J^-1 F F^T J^-1.
+    - `mass`, `step_mass` : (m,) and (steps,) the probabilities of columns and steps.
+    """
+
+    neighbors: Neighbours
+    inverse: _Forms
+    slope: _Forms
+    mass: Array
+    step_mass: Array
+
+    @classmethod
+    def build(cls, prior: Array, factor: Array, information: Array, neighbors: Neighbours) -> _VarianceUpdate:
+        """Build the forms for the moves from columns whose information J (k, k) is regular."""
+        columns = neighbors.columns.astype(np.float64)
+        steps = (neighbors.enlarged[:, 0] - neighbors.columns[:, :1]).astype(np.float64)
+        inverse = np.linalg.inv(information)
+        root = factor.T @ inverse
+        inverse_forms, slope_forms = (
+            _Forms.build(square, columns, steps) for square in ((inverse + inverse.T) / 2, root.T @ root)
+        )
+        return cls(neighbors, inverse_forms, slope_forms, prior @ columns, prior @ steps)
+
+    def gain_bounds(self) -> Array:
+        """Compute (pairs, steps) the gains to first order, which bound those of the moves: the trace is convex."""
+        form, before = self.slope, _per_mass(np.diag(self.slope.columns), self.mass)
+        diagonal = np.diag(form.columns)[:, None]
+        takes = _per_mass(diagonal + 2 * form.mixed + form.steps, self.mass[:, None] + self.step_mass)
+        gives = _per_mass(diagonal - 2 * form.mixed + form.steps, self.mass[:, None] - self.step_mass)
+        first, second = self.neighbors.first, self.neighbors.second
+        return np.asarray((takes - before[:, None])[first] + (gives - before[:, None])[second])
+
+    def gains(self, moves: npt.NDArray[np.intp]) -> Array:
+        """Compute (n,) the gains of moves, -inf for one that leaves J nearly singular."""
+        pair, step = np.divmod(moves, self.neighbors.allowed.shape[1])
+        basis = first, second, step = self.neighbors.first[pair], self.neighbors.second[pair], step
+        taken_mass, given_mass = self.mass[first] + self.step_mass[step], self.mass[second] - self.step_mass[step]
+        weights = np.zeros((len(moves), 3, 3))
+        for sign, vector, mass in (
+            (1.0, (1, 0, 1), taken_mass), (1.0, (0, 1, -1), given_mass), (-1.0, (1, 0, 0), self.mass[first]),
+            (-1.0, (0, 1, 0), self.mass[second]),
+        ):  # fmt: skip
+            weights += np.outer(vector, vector) * _per_mass(np.full(len(mass), sign), mass)[:, None, None]
+        change = np.eye(3) + self.inverse.on_basis(*basis) @ weights
+        gains = np.full(len(moves), -np.inf)
+        used = np.flatnonzero(np.linalg.det(change) > SMALLEST_FALL)
+        slope = self.slope.on_basis(first[used], second[used], step[used])
+        gains[used] = np.einsum("nij,nji->n", weights[used], np.linalg.solve(change[used], slope))
+        return gains
+
+
+def _per_mass(numbers: Array, mass: Array) -> Array:
+    """Divide by masses; 0 for a column that is zero."""
+    return np.where(mass > 0, numbers / np.where(mass > 0, mass, 1.0), 0.0)
 
 
 def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
@@ -400,8 +477,9 @@ class Moves:
                 if not worths[number] > min_worth:
                     return weights
                 changed_weights = merge_proportional(neighbors.weights(int(moves[number])))
-                if self.task.cap is None or self.task.allows(changed_weights):
-                    weights, value = changed_weights, float(worths[number])
+                new_value = self.worth_of_weights(changed_weights)  # not that of the move, which has rounding errors
+                if new_value > min_worth and (self.task.cap is None or self.task.allows(changed_weights)):
+                    weights, value = changed_weights, new_value
                     break
             else:
                 return weights

@@ -197,8 +197,8 @@ class Tree(ABC):
             if split is None:
                 has_narrow_box = True  # the gap that the solver left stays
                 continue
-            parent, left = self.nodes[index], len(self.nodes)
-            node = split(left, left + 1)
+            parent, left_number = self.nodes[index], len(self.nodes)
+            node = split(left_number, left_number + 1)
             halves = self.boxes.halves(box, node)
             try:
                 solutions = [solve(half, parent) for half in halves]
@@ -207,7 +207,7 @@ class Tree(ABC):
             self.nodes += [parent, parent]
             self.nodes[index] = node
             for child in (0, 1):
-                keep(left + child, halves[child], solutions[child])
+                keep(left_number + child, halves[child], solutions[child])
         return solved_count
 
 

@@ -193,7 +193,7 @@ def _term(multiplier: TermMultiplier, terms: Sequence[Term]) -> Any:
 
 
 def _residual(reduced_gains: Enclosure, limits: Limits, arithmetic: Arithmetic) -> Enclosure:
-    """Bound sum_y reduced_y . Q[:, y] over the matrices with rows that sum to one."""
+    """Bound sum_y g_y . Q[:, y] of reduced gains g over the matrices with rows that sum to one."""
     is_allowed = limits.allowed(reduced_gains.shape[1])
     best = arithmetic.where(is_allowed, reduced_gains, -np.inf).max(axis=0).sum()
     if limits.spread is None:
@@ -201,10 +201,10 @@ def _residual(reduced_gains: Enclosure, limits: Limits, arithmetic: Arithmetic) 
     # If ratios are capped, an output that is impossible for one input never occurs.
     common = is_allowed.all(axis=1)
     require(common.any(), "the constraints leave no output that every input allows, and ratios are capped")
-    left = reduced_gains[common]
+    common_gains = reduced_gains[common]
     # A column in [a, e^D a] has a value of at most a (sum of all + (e^D - 1) sum of gains); all a of a channel sum to
     # at most one.
-    gain = left.sum(axis=1) + limits.spread.expm1() * left.positive().sum(axis=1)
+    gain = common_gains.sum(axis=1) + limits.spread.expm1() * common_gains.positive().sum(axis=1)
     return best.minimum(gain.max().positive())
 
 
@@ -324,8 +324,8 @@ class Boxes:
     def _chords(self, planes: Planes, number: int) -> Enclosure:
         arithmetic, laws = self.arithmetic, self.laws
         is_close, is_above = planes.is_near[number, :, None], planes.is_above[number, :, None]
-        sloped = arithmetic.where(is_close, laws.difference, arithmetic.where(is_above, laws.p1, laws.p0))
-        return (planes.level[number][:, None] * self._total + planes.slope[number, :, None] * sloped)[None]
+        slope_factor = arithmetic.where(is_close, laws.difference, arithmetic.where(is_above, laws.p1, laws.p0))
+        return (planes.level[number][:, None] * self._total + planes.slope[number, :, None] * slope_factor)[None]
 
     def planes(self, boxes: Array) -> Planes:
         """Return the planes above mu in each interval of `boxes` (n, 2, m).
@@ -448,7 +448,7 @@ class Chambers:
 
     @classmethod
     def from_constraints(
-        cls, utility: Any, constraints: Sequence[Constraint], inputs: Sequence[Label], left: int,
+        cls, utility: Any, constraints: Sequence[Constraint], inputs: Sequence[Label], column_budget: int,
         arithmetic: Arithmetic,
     ) -> Chambers:  # fmt: skip
         """Build the boxes of a problem; raise `Unproved` if no constraint fixes the outputs."""
@@ -460,7 +460,9 @@ class Chambers:
         if limits.spread is not None:  # an output that is impossible for one input never occurs
             is_allowed = is_allowed * is_allowed.all(axis=1, keepdims=True)
         root = np.stack([np.zeros(is_allowed.shape), is_allowed * 1.0])
-        return cls(utility, eta, ratio if ratio < MAX_RATIO else math.inf, root, limits.exchangeable, arithmetic, left)
+        return cls(
+            utility, eta, ratio if ratio < MAX_RATIO else math.inf, root, limits.exchangeable, arithmetic, column_budget
+        )
 
     @property
     def only(self) -> Array | None:
@@ -539,8 +541,8 @@ class Chambers:
                 columns, np.concatenate([corner_entries, *self._tied(np.append(low[later], high[later]))])
             )
             is_end = (columns == low[first]) | (columns == high[first])
-            for tied in self._tied(np.where(is_end, columns, np.nan)):
-                for other in tied.T:
+            for tied_columns in self._tied(np.where(is_end, columns, np.nan)):
+                for other in tied_columns.T:
                     is_tied |= columns == other[:, None]
             columns = columns[is_tied.all(axis=1)]
         columns = columns[:, np.argsort(order)]
@@ -557,8 +559,8 @@ class Chambers:
         arithmetic, k = self.arithmetic, box.shape[2]
         rows, pairs = real_array(prices.rows, (k,), "rows"), pair_prices(prices.pairs, k, "pairs")
         left, right = np.nonzero(pairs)
-        charged, total = arithmetic.of(pairs[left, right]), arithmetic.of(exact_sum(rows))
-        bound = total + charged.sum() * self.eta
+        pair_charges, total = arithmetic.of(pairs[left, right]), arithmetic.of(exact_sum(rows))
+        bound = total + pair_charges.sum() * self.eta
         for y in range(box.shape[1]):
             columns = self.columns(box[:, y])
             self.count_columns(len(columns.values))
@@ -567,7 +569,7 @@ class Chambers:
             )
             costs = columns.base * total + arithmetic.of(rows) @ columns.rise
             if len(left):
-                costs = costs + charged @ (columns.rise[left] - columns.rise[right]).positive()
+                costs = costs + pair_charges @ (columns.rise[left] - columns.rise[right]).positive()
             gains = arithmetic.concatenate(
                 [shares @ columns.criteria_values - costs, arithmetic.zeros(int(columns.zero))]
             )

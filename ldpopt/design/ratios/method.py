@@ -298,10 +298,10 @@ class LabelSearch:
                 f"constraints: {f.name} may be infinite for these hypotheses; add LocalDP or take a bounded divergence"
             )
         inner = list(ends)
-        for end, mirrored in ((0, True), (1, False)):
+        for end, is_mirrored in ((0, True), (1, False)):
             if not np.isfinite(f.excess(ends[end], 1 - ends[end])):
-                far_ratio = sufficient_ratio(f, mirrored, columns) or 1.0
-                inner[end] = 1 / (1 + far_ratio) if mirrored else far_ratio / (1 + far_ratio)
+                far_ratio = sufficient_ratio(f, is_mirrored, columns) or 1.0
+                inner[end] = 1 / (1 + far_ratio) if is_mirrored else far_ratio / (1 + far_ratio)
         return cls(f, pair, terms, expressions, *ends, (inner[0], inner[1]), problem.deadline)
 
     def first(self, count: int) -> Array:

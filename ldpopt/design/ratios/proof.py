@@ -246,8 +246,8 @@ class IntervalDual(ColumnDual):
             for number, multiplier in enumerate(multipliers)
             if (term := _selected_pairs(terms, multiplier)).conic
         ]
-        for mirrored in sides:
-            end = End.from_knots(f, laws.p0, laws.p1, np.asarray(self.knots), mirrored)
+        for is_mirrored in sides:
+            end = End.from_knots(f, laws.p0, laws.p1, np.asarray(self.knots), is_mirrored)
             choice = (
                 None
                 if end is None

@@ -114,12 +114,12 @@ def enclosed_chords(
     arithmetic = cut.a.arithmetic
     on_a, on_both = _planes(f, cut)
     choices = [(on_a, on_both, arithmetic.zeros(()))]
-    for mirrored in open_sides(f, cut):
+    for is_mirrored in open_sides(f, cut):
         choices = [
             (arithmetic.where(label, slope, slopes), arithmetic.where(label, both, sums), charge + cost)
             for slopes, sums, charge in choices
             for label, slope, both, cost in tail_tangents(
-                f, np.asarray(knots, dtype=np.float64), mirrored, constraints, arithmetic
+                f, np.asarray(knots, dtype=np.float64), is_mirrored, constraints, arithmetic
             )
         ]
     return [_gains(laws, *choice) for choice in choices]
@@ -133,7 +133,9 @@ def open_chords(f: FDivergence, laws: LawPair, cut: Rays) -> Gains:
 def open_sides(f: FDivergence, cut: Rays) -> list[bool]:
     """List the ends of infinite divergence: False for the end of large ratios, True for that of small ones."""
     height = enclosed_excess(f, cut.lean, cut.b, cut.a)
-    return [mirrored for end, mirrored in ((0, True), (-1, False)) if not np.isfinite(np.asarray(height.upper)[end])]
+    return [
+        is_mirrored for end, is_mirrored in ((0, True), (-1, False)) if not np.isfinite(np.asarray(height.upper)[end])
+    ]
 
 
 def _gains(laws: LawPair, on_a: Enclosure, on_both: Enclosure, charge: Enclosure) -> Gains:
@@ -175,8 +177,8 @@ def posterior_range(
         FLOAT,
     )
     infinite = ~np.isfinite(np.asarray(enclosed_excess(f, ends.lean, ends.b, ends.a).upper))
-    for end, mirrored in ((0, True), (1, False)):
-        curve = tail_curve(f, mirrored)
+    for end, is_mirrored in ((0, True), (1, False)):
+        curve = tail_curve(f, is_mirrored)
         if infinite[end] and (curve is None or tail_cost(curve, FLOAT.of(2.0), constraints) is None):
             return None
     return float(ends.a.midpoint[0]), float(ends.a.midpoint[1])
@@ -273,18 +275,18 @@ TRIED_RATIOS = 10.0 ** np.arange(1, 16)
 
 
 def tail_tangents(
-    f: FDivergence, knots: Array, mirrored: bool, constraints: Sequence[ColumnConstraint], arithmetic: Arithmetic
+    f: FDivergence, knots: Array, is_mirrored: bool, constraints: Sequence[ColumnConstraint], arithmetic: Arithmetic
 ) -> Iterator[tuple[npt.NDArray[np.bool_], Enclosure, Enclosure, Enclosure]]:
     """Generate for some cuts the labels beyond, the tangent's coefficients of M0 - M1 and of M1, and the tail cost.
 
-    mirrored : True if the infinite end is that of small ratios.
+    is_mirrored : True if the infinite end is that of small ratios.
     """
-    curve, labels = tail_curve(f, mirrored), len(knots) - 1
+    curve, labels = tail_curve(f, is_mirrored), len(knots) - 1
     if curve is None:
         raise Unproved(f"{f.name} is infinite at the end of the ratios")
     with np.errstate(all="ignore"):
         ratios = knots[1:-1] / (1 - knots[1:-1])
-    ratio_from_one = 1 / ratios if mirrored else ratios
+    ratio_from_one = 1 / ratios if is_mirrored else ratios
     usable = np.flatnonzero((ratio_from_one > 1) & (ratio_from_one < np.inf))
     require(len(usable), f"no cut is between ratio 1 and the end where {f.name} is infinite")
     tried_cuts = {int(usable[np.abs(np.log(ratio_from_one[usable] / reach)).argmin()]) for reach in TRIED_RATIOS}
@@ -292,19 +294,19 @@ def tail_tangents(
     for cut in sorted(tried_cuts):
         s = arithmetic.of(float(knots[cut + 1]))
         ratio = s / (1 - s)
-        reach = 1 / ratio if mirrored else ratio
+        reach = 1 / ratio if is_mirrored else ratio
         cost = tail_cost(curve, reach, constraints) if float(reach.lower) > 1 else None
         if cost is not None and np.isfinite(cost.upper):
             on_a, on_b = enclosed_slopes(f, ratio, arithmetic)
-            is_beyond = np.arange(labels) <= cut if mirrored else np.arange(labels) > cut
+            is_beyond = np.arange(labels) <= cut if is_mirrored else np.arange(labels) > cut
             has_choice = True
             yield is_beyond, on_a, on_a + on_b, cost
     require(has_choice, f"{f.name} is infinite at the end of the ratios, and no moment between rows is capped")
 
 
-def sufficient_ratio(f: FDivergence, mirrored: bool, constraints: Sequence[ColumnConstraint]) -> float | None:
+def sufficient_ratio(f: FDivergence, is_mirrored: bool, constraints: Sequence[ColumnConstraint]) -> float | None:
     """Return a ratio above 1 beyond which the remainder costs little; None if its cost is not finite."""
-    curve = tail_curve(f, mirrored)
+    curve = tail_curve(f, is_mirrored)
     if curve is None:
         return None
     costs = [tail_cost(curve, FLOAT.of(float(reach)), constraints) for reach in TRIED_RATIOS[:9]]
@@ -342,8 +344,8 @@ Curve = tuple[Fraction, float]
 """(p, cp) of mu'' = cp u^(p-2), exactly. The rest above a tangent is then c R^p g_p."""
 
 
-def tail_curve(f: FDivergence, mirrored: bool) -> Curve | None:
-    """Return the curve of f or, if `mirrored`, of f with exchanged arguments; None if nothing is proved of it.
+def tail_curve(f: FDivergence, is_mirrored: bool) -> Curve | None:
+    """Return the curve of f or, if `is_mirrored`, of f with exchanged arguments; None if nothing is proved of it.
 
     >>> from ldpopt.divergences import CHI_SQUARED
     >>> tail_curve(CHI_SQUARED, False)
@@ -353,10 +355,10 @@ def tail_curve(f: FDivergence, mirrored: bool) -> Curve | None:
         return None
     name, *parameters = f.recipe
     if name == "alpha":
-        order = 1 - Fraction(parameters[0]) if mirrored else Fraction(parameters[0])
+        order = 1 - Fraction(parameters[0]) if is_mirrored else Fraction(parameters[0])
         return (order, 1.0) if order > 1 else None
     degrees = {("kl", False): 1, ("reverse-kl", True): 1, ("chi-squared", False): 2, ("neyman-chi-squared", True): 2}
-    degree = degrees.get((name, mirrored))
+    degree = degrees.get((name, is_mirrored))
     return None if degree is None else (Fraction(degree), float(degree))
 
 
@@ -395,15 +397,15 @@ class End:
     smaller_law: Enclosure
 
     @classmethod
-    def from_knots(cls, f: FDivergence, p0: Enclosure, p1: Enclosure, knots: Array, mirrored: bool) -> End | None:
+    def from_knots(cls, f: FDivergence, p0: Enclosure, p1: Enclosure, knots: Array, is_mirrored: bool) -> End | None:
         """Return the end beyond the last cut; None if that cut is not beyond ratio one, or nothing is proved of f."""
-        s = FLOAT.of(float(knots[1 if mirrored else -2]))
-        ratio = (1 - s) / s if mirrored else s / (1 - s)
+        s = FLOAT.of(float(knots[1 if is_mirrored else -2]))
+        ratio = (1 - s) / s if is_mirrored else s / (1 - s)
         reach = float(ratio.lower)
-        if len(knots) < 3 or tail_curve(f, mirrored) is None or not 1 < reach < np.inf:
+        if len(knots) < 3 or tail_curve(f, is_mirrored) is None or not 1 < reach < np.inf:
             return None
-        larger_law, smaller_law = (p1, p0) if mirrored else (p0, p1)
-        return cls(f, 0 if mirrored else len(knots) - 2, reach, mirrored, larger_law, smaller_law)
+        larger_law, smaller_law = (p1, p0) if is_mirrored else (p0, p1)
+        return cls(f, 0 if is_mirrored else len(knots) - 2, reach, is_mirrored, larger_law, smaller_law)
 
     def choose_multipliers(
         self, terms: Sequence[tuple[int, Moment, Array]], rows: Array, arithmetic: Arithmetic

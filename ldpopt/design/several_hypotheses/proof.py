@@ -285,8 +285,8 @@ class Search:
         routes, cap = bool(self.network.pairs.any()), float(self.eta.midpoint)
         simplices = Simplices.cover(n)
         net_outflow = FLOAT.zeros((len(simplices), k if routes else 0))
-        finished: list[tuple[Simplices, Array, Enclosure]] = []
-        gained, flows, total = 0.0, 0, len(simplices)
+        finished_blocks: list[tuple[Simplices, Array, Enclosure]] = []
+        best_gain, flows, total = 0.0, 0, len(simplices)
         gaining_sets = [np.zeros((0, k), dtype=bool)]
         for number in range(MAX_HALVING_ROUNDS):
             corners = m.of_corners(simplices)
@@ -300,27 +300,33 @@ class Search:
                 if is_turned.any():
                     slopes = np.where(is_turned[:, None], other, slopes)
                     net_utility, base = _utility_less_rows(m, simplices, slopes, self.rows)
-                required = np.minimum(*_required_raise(m, net_utility - net_outflow, base, self.rows, True).cost(cap))
-                routed = np.flatnonzero(required > gained + accuracy)[: max(MAX_FLOWS - flows, 0)]
-                flows += len(routed)
-                new_outflow, sets_by_simplex = self.network.sent_and_sides(np.asarray(net_utility.midpoint)[routed])
-                new_required = np.minimum(
-                    *_required_raise(m, net_utility[routed] - new_outflow, base[routed], self.rows, True).cost(cap)
+                required_raises = np.minimum(
+                    *_required_raise(m, net_utility - net_outflow, base, self.rows, True).cost(cap)
                 )
-                is_smaller = new_required < required[routed]
-                required[routed[is_smaller]] = new_required[is_smaller]
-                net_outflow = _replace_rows(net_outflow, routed[is_smaller], new_outflow[is_smaller])
+                routed_simplices = np.flatnonzero(required_raises > best_gain + accuracy)[: max(MAX_FLOWS - flows, 0)]
+                flows += len(routed_simplices)
+                new_outflow, sets_by_simplex = self.network.sent_and_sides(
+                    np.asarray(net_utility.midpoint)[routed_simplices]
+                )
+                new_required = np.minimum(
+                    *_required_raise(
+                        m, net_utility[routed_simplices] - new_outflow, base[routed_simplices], self.rows, True
+                    ).cost(cap)
+                )
+                is_smaller = new_required < required_raises[routed_simplices]
+                required_raises[routed_simplices[is_smaller]] = new_required[is_smaller]
+                net_outflow = _replace_rows(net_outflow, routed_simplices[is_smaller], new_outflow[is_smaller])
             else:
                 middle = np.asarray(net_utility.midpoint)
-                required = minimal_raise(
+                required_raises = minimal_raise(
                     middle, np.asarray(base.midpoint), np.asarray(m.mean.midpoint), float(m.level.midpoint)
                 )
                 sets_by_simplex = middle > 0
             gains = self.gains(sets_by_simplex)
             if not routes:  # A raise by rows costs at least the gain of any column; one by pairs may cost less.
-                gained = max(gained, float(gains.max(initial=0.0)))
+                best_gain = max(best_gain, float(gains.max(initial=0.0)))
             gaining_sets.append(sets_by_simplex[gains > accuracy])
-            open_simplices = np.flatnonzero(required > gained + accuracy)
+            open_simplices = np.flatnonzero(required_raises > best_gain + accuracy)
             total += len(open_simplices)
             if not (
                 total <= MAX_SIMPLICES[n]
@@ -332,18 +338,22 @@ class Search:
             first, second = self._cut(simplices.take(open_simplices), corners[0][open_simplices])
             is_exact = simplices.take(open_simplices).exactly(first, second)
             open_simplices, first, second = open_simplices[is_exact], first[is_exact], second[is_exact]
-            closed = np.setdiff1d(np.arange(len(simplices)), open_simplices)
-            finished.append((simplices.take(closed), slopes[closed], net_outflow[closed]))
+            closed_simplices = np.setdiff1d(np.arange(len(simplices)), open_simplices)
+            finished_blocks.append(
+                (simplices.take(closed_simplices), slopes[closed_simplices], net_outflow[closed_simplices])
+            )
             if not len(open_simplices):
                 break
             simplices = simplices.take(open_simplices).halved(first, second)
             net_outflow = FLOAT.concatenate([net_outflow[open_simplices], net_outflow[open_simplices]])
         all_simplices = Simplices(
-            *(np.concatenate([getattr(entry[0], name) for entry in finished]) for name in ("corners", "orders"))
+            *(np.concatenate([getattr(entry[0], name) for entry in finished_blocks]) for name in ("corners", "orders"))
         )
-        all_outflows = FLOAT.concatenate([entry[2] for entry in finished]) if routes else None
+        all_outflows = FLOAT.concatenate([entry[2] for entry in finished_blocks]) if routes else None
         columns = np.unique(np.concatenate(gaining_sets), axis=0)
-        return Found(all_simplices, np.concatenate([entry[1] for entry in finished]), all_outflows, gained, columns)
+        return Found(
+            all_simplices, np.concatenate([entry[1] for entry in finished_blocks]), all_outflows, best_gain, columns
+        )
 
     def gains(self, sides: Members) -> Array:
         """Compute (n,) the gains of the columns of the sets (n, k), per unit of their mean mass."""

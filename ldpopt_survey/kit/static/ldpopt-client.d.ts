@@ -8,6 +8,8 @@ export interface Part {
   /** The question of which it is an option: answer 1 is chosen. Its name is that question, ": " and the option. */
   readonly option_of?: string;
   readonly answers: readonly string[];
+  /** Whether they are numbers, from the least to the largest, one of which is typed. */
+  readonly number?: boolean;
   readonly missing: number | null;
   /** Positions of earlier parts, each with the positions of those of its answers after which this part is asked. */
   readonly asked_if: readonly (readonly [number, readonly number[]])[];

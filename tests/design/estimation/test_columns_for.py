@@ -71,7 +71,7 @@ def test_the_complete_graph_is_plain_local_dp(criterion, eta, monkeypatch):
     assert made.value == pytest.approx(plain.value, rel=1e-8)
     monkeypatch.setattr(
         "ldpopt.design.estimation.policy.StaircaseColumns",
-        lambda k, epsilon, *_: PolicyColumns(np.where(np.eye(k) > 0, 0.0, epsilon), ordered=True),
+        lambda k, epsilon, *_: PolicyColumns(np.where(np.eye(k) > 0, 0.0, epsilon), has_order_cuts=True),
     )
     listed = optimal_channel(utility, [LocalDP(1.0, graph), TotalVariation(eta)])
     assert listed.value == pytest.approx(plain.value, rel=1e-6)

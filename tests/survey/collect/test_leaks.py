@@ -168,7 +168,7 @@ def test_message_and_consent_form_name_a_leak_without_values(file: dict[str, Any
     accepted = make_plan(survey(carry=("copy",), revealed={"drug": ["copy"]}), {"drug": [[0.75, 0.25], [0.25, 0.75]]})
     assert privatize_frame(accepted, pa.table(raw), Fresh())[1].rows == N
     assert Plan.from_json(accepted.to_json()).revealed == (("drug", ("copy",)),)
-    assert accepted.promised() == (0.0, 0.0)
+    assert accepted.protected_claims() == (0.0, 0.0)
     (line,) = question_in_words(accepted, "drug")
     assert (
         line == "NOT PROTECTED: your answer to 'drug'. It can be inferred, exactly or almost exactly, from "
@@ -184,8 +184,8 @@ def test_the_joint_guarantee_leaves_out_unprotected_questions() -> None:
     """The promise leaves out the unprotected question, and holds between answers with the same empty reports."""
     tables = {"drug": [[0.75, 0.25], [0.25, 0.75]], "type": [[0.9, 0.1], [0.1, 0.9]]}
     plan = make_plan(survey(DRUG, TYPE, carry=("c",), revealed={"drug": ["c", "type"]}), tables)
-    assert (plan.seen, set(plan.unprotected)) == (("type",), {"drug"})
-    assert plan.promised()[0] == pytest.approx(np.log(9), rel=1e-9)
+    assert (plan.questions_with_empty_reports, set(plan.unprotected)) == (("type",), {"drug"})
+    assert plan.protected_claims()[0] == pytest.approx(np.log(9), rel=1e-9)
     assert plan.epsilon == pytest.approx(np.log(9) + np.log(3), rel=1e-9)
     said = consent_paragraph(plan)
     assert "as long as both leave the same questions out of 'type' empty" in said

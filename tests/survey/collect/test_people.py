@@ -135,7 +135,7 @@ class _InMemory(Ledger):
 def test_randomized_response_attains_the_bound_over_rounds() -> None:
     """For a yes/no question the bound over several rounds is the guarantee of its composed reports."""
     made = [plan(keep=keep) for keep in (0.6, 0.8, 0.7)]
-    _, eta = compose_claims([one.promised() for one in made])
+    _, eta = compose_claims([one.protected_claims() for one in made])
     assert eta == pytest.approx(_total_variation([(1 + one.eta) / 2 for one in made]), rel=1e-9)
 
 

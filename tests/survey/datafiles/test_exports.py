@@ -76,10 +76,10 @@ def test_options_answer_the_questions_about_guesses(tmp_path: Path) -> None:
     path.write_text("q,n\n" + "\n".join(cells) + "\n")
     found = profile(path)
     assert {merging.accept[0] for merging in propose(found).merges} == {"--merge", "--missing-code"}
-    kept = propose(found, ProposalOptions(apart=("q",), answers={"n": ("9",)}))
+    kept = propose(found, ProposalOptions(keep_apart=("q",), answers={"n": ("9",)}))
     assert not kept.merges
     assert [question.spec.categories for question in kept.questions] == [("no", "Yes", "yes"), (1, 2, 9)]
-    merged = propose(found, ProposalOptions(merged=("q",), missing_codes={"n": ("9",)}))
+    merged = propose(found, ProposalOptions(merge=("q",), missing_codes={"n": ("9",)}))
     assert not merged.merges
     assert len(merged.questions[0].spec.categories) == 2
 

@@ -140,7 +140,7 @@ def test_a_report_of_another_booklet_is_refused(tmp_path: Path) -> None:
     reports = pd.read_csv(tmp_path / "r.csv", dtype=str)
     reports.loc[7, ["drug", "smokes", "party"]] = "0"
     reports.to_csv(tmp_path / "bad.csv", index=False)
-    with pytest.raises(InvalidInput, match="where it is the booklet"):
+    with pytest.raises(InvalidInput, match="must have a report if this is the row"):
         aggregate(planned.plan, tmp_path / "bad.csv", unlabelled=True)
 
 

@@ -566,6 +566,33 @@ def test_nothing_ticked_is_an_answer(open_kit):
     assert sorted(sent) == ["id", "plan", "reports", "round", "schema", "version"]
 
 
+def test_a_number_is_asked_only_after_the_answers_that_lead_to_it(open_kit):
+    """Who answers "yes" types a number; who answers "no" sees no field; one report is about both, in the same form."""
+    works = QuestionSpec("works", ("no", "yes"))
+    hours = NumberSpec("hours", low=0, high=40, half_width=4, asked_if={"works": ["yes"]})
+    plan = plan_survey(SurveySpec("Work", (works, hours), epsilon=2.0)).plan
+    (question,), word = plan.questions, int("0000000100000001", 16)
+    site, page = open_kit(plan)
+    page.add_init_script(FIXED)
+    begin(page, site.url)
+    press(page)
+    choose(page, 1)
+    page.fill("#number", "41")
+    page.click("button.main")
+    assert page.inner_text("#error")
+    page.fill("#number", "37")
+    press(page)
+    assert page.locator(".review dd span").all_inner_texts() == ["yes", "37"]
+    page.locator(".review dd button").nth(0).click()
+    choose(page, 0)
+    assert page.locator(".review dd span").all_inner_texts() == ["no"]
+    press(page)
+    (sent,) = site.submissions
+    skipped = question.categories.index(("no", "not applicable"))
+    assert sent["reports"] == {question.name: report_position(question, skipped, word)}
+    assert page.said == []
+
+
 def open_plan(*public):
     """A private question beside public ones."""
     spec = SurveySpec("Open", (QuestionSpec("vote", ("no-zq", "yes-zq")),), epsilon=1.0, public=public)

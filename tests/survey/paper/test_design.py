@@ -12,10 +12,12 @@ from ldpopt import Channel, LocalDP, optimal_channel
 from ldpopt.design import FisherInformation
 from ldpopt.errors import InvalidInput
 from ldpopt.exact import exp_lower
+from ldpopt.numbers.rounding import ceil_digits
 from ldpopt_survey import Plan, QuestionSpec, SurveySpec, paper_survey, plan_survey
 from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.paper.design import DICE, TWO_D10, TWO_DICE, _cheapest_merges, design_sheet, device_named
 from ldpopt_survey.plan.reported_precision import precision_of, tables_of
+from ldpopt_survey.reports.sheets import sheet_text
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +175,37 @@ def test_the_pairs_that_lose_least_are_among_those_that_are_tried(seed):
     tried = _cheapest_merges(weights, utility)
     assert min(map(value, combinations(range(7), 2))) == min(map(value, tried))
     assert len(tried) < 21
+
+
+@pytest.mark.parametrize("asked", [1, 3])
+@pytest.mark.parametrize("device", [TWO_D10, TWO_DICE])
+def test_a_sheet_keeps_the_cap_on_eta_of_its_plan(asked, device):
+    """The best sheets for epsilon 2 alone have an eta of about 0.6."""
+    shares = [0.94, 0.03, 0.03]
+    questions = tuple(QuestionSpec(name, ("x", "y", "z"), pilot=shares) for name in "abc"[:asked])
+    plan = plan_survey(SurveySpec("s", questions, epsilon=2.0, eta=0.4)).plan
+    paper = paper_survey(plan, device)
+    assert paper.exceeded == {}
+    assert paper.plan.eta <= plan.eta <= 0.4
+    for question, planned in zip(paper.plan.questions, plan.questions, strict=True):
+        proof = question.channel.proof()
+        assert proof.epsilon <= planned.epsilon
+        assert proof.eta <= planned.eta
+
+
+def test_a_sheet_that_exceeds_eta_is_named_with_both_numbers():
+    """Sheets of two dice for ten even answers within the eta of the best channel need many more respondents."""
+    plan = plan_survey(SurveySpec("s", (QuestionSpec("q", tuple("abcdefghij")),), epsilon=2.0)).plan
+    paper = paper_survey(plan, TWO_D10)
+    eta, intended = paper.exceeded["q"]
+    assert (eta, intended) == (paper.plan.question("q").eta, plan.question("q").eta)
+    assert intended < eta <= 1.1 * intended
+    [exceeded] = [text for text in sheet_text("promises", paper, paper.plan.question("q")) if "η" in text]
+    assert "MORE than" in exceeded
+    assert ceil_digits(intended, 4) in exceeded
+
+
+def test_channels_of_many_answers_count_as_determining_them():
+    """The scaled determinant of the information of 24 answers is below 1e-30, and its eigenvalues are not small."""
+    sheet = design_sheet(np.full(24, 1 / 24), 1.0, 100)
+    assert sheet.error < 0.5 * design_sheet(np.full(24, 1 / 24), math.log(2), 100).error

@@ -117,7 +117,7 @@ def test_estimates_may_be_looked_at_early():
     [
         {"high": 0}, {"low": None}, {"step": 0.3}, {"step": 0.01}, {"step": 1e-6, "high": 1e-5}, {"half_width": 80},
         {"high": 1e300}, {"low": float("nan")}, {"step": 0}, {"step": -1}, {"categories": ("a", "b")},
-        {"asked_if": {"x": ["a"]}}, {"power": 0.8}, {"missing": "none"}, {"high": float("inf")},
+        {"power": 0.8}, {"missing": "none"}, {"high": float("inf")},
         {"high": 3, "pilot": [1, 0, 0, 0]},
     ],
 )  # fmt: skip

@@ -80,7 +80,7 @@ def test_ids_weights_text_and_constants_are_not_asked(tmp_path: Path) -> None:
 def test_a_category_seen_once_is_pointed_at(tmp_path: Path) -> None:
     """It may be a slip, or somebody."""
     made = proposed(tmp_path, {"q": ["a", "b"] * 20 + ["B"]})
-    assert "Seen once in the file: 'B'" in made.questions[0].seen[0]
+    assert "Seen once in the file: 'B'" in made.questions[0].observations[0]
 
 
 def test_spellings_of_one_answer_are_one(tmp_path: Path) -> None:

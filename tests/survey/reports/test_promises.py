@@ -20,7 +20,13 @@ from ldpopt_survey import QuestionSpec, SurveySpec, make_plan, plan_survey
 from ldpopt_survey.kit.folder import LANGUAGES, PLACEHOLDER
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.reports.delivery import verify_delivery
-from ldpopt_survey.reports.promises import after_shuffling, consent_paragraph, fewest_in_booklet, words_of
+from ldpopt_survey.reports.promises import (
+    after_shuffling,
+    after_shuffling_in_words,
+    consent_paragraph,
+    fewest_in_booklet,
+    words_of,
+)
 from ldpopt_survey.reports.words import consent_texts
 
 
@@ -75,10 +81,54 @@ def test_plans_with_distinguishable_shuffled_reports_are_refused():
         after_shuffling(shuffled_plan(1.0, carry=("region",)), 1000)
     with pytest.raises(InvalidInput, match="a respondent column"):
         after_shuffling(shuffled_plan(1.0, respondent="id"), 1000)
-    asked = QuestionSpec("a", ("no", "yes"), reading=Reading(missing_answers="left out"), epsilon=1.0)
-    other = QuestionSpec("b", ("no", "yes"), epsilon=1.0)
-    with pytest.raises(InvalidInput, match=r'missing_answers = "category".*got a with "left out"'):
-        after_shuffling(plan_survey(SurveySpec("s", (asked, other))).plan, 1000)
+
+
+LEFT_OUT = Reading(missing_answers="left out")
+
+
+@pytest.mark.parametrize("delta", [0.02, 0.2])
+def test_a_question_left_out_hides_among_those_who_answer_it(delta):
+    """Whoever of the others leaves it empty: if three leave nothing empty, equally empty answers keep (value, delta).
+
+    Every data set of three who answer both questions and two who may leave the second empty is enumerated.
+    """
+    epsilons, certain, doubtful = (0.5, 1.5), 3, 2
+    plan = shuffled_plan(*epsilons)
+    questions = tuple(replace(one, reading=LEFT_OUT) if one.name == "q1" else one for one in plan.questions)
+    left_out = replace(plan, questions=questions)
+    assert left_out.questions_with_empty_reports == ("q1",)
+    value = after_shuffling(left_out, certain + 1, delta).value
+    assert value == after_shuffling(plan, certain + 1, delta).value
+    assert value > after_shuffling(plan, certain + doubtful + 1, delta).value
+    yes = [np.array([1 / (1 + math.exp(e)), 1 / (1 + math.exp(-e))]) for e in epsilons]
+    worst = 0.0
+    for empty in range(doubtful + 1):
+        others = certain + doubtful, certain + doubtful - empty
+        for told in itertools.product(*(range(n + 1) for n in others)):
+            laws = [
+                [counts_of_yes([chances[own], *[chances[1]] * k, *[chances[0]] * (n - k)]) for own in (0, 1)]
+                for chances, n, k in zip(yes, others, told, strict=True)
+            ]
+            joint = [np.outer(laws[0][a], laws[1][b]) for a, b in itertools.product((0, 1), repeat=2)]
+            for one, other in itertools.permutations(joint, 2):
+                worst = max(worst, float(np.maximum(one - math.exp(value) * other, 0).sum()))
+    assert 0 < worst <= delta
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_form_says_who_counts_if_a_question_may_be_left_out(language, tmp_path):
+    """In every language the sentence on the shuffler names the question; the form is verified."""
+    asked = QuestionSpec("zq", ("no", "yes"), reading=LEFT_OUT, epsilon=1.0)
+    plan = plan_survey(SurveySpec("s", (asked, QuestionSpec("b", ("no", "yes"), epsilon=1.0)))).plan
+    words = words_of(plan, "consent", language)
+    text = consent_paragraph(plan, (1000, 1e-6), words)
+    sentence = after_shuffling_in_words(plan, 1000, 1e-6, words)
+    assert sentence.count("'zq'") == 2
+    assert sentence.split("'zq'")[0][-40:] in text
+    (tmp_path / "plan.json").write_text(plan.to_json(), encoding="utf-8")
+    (tmp_path / "consent.md").write_text(text, encoding="utf-8")
+    (finding,) = [one for one in verify_delivery(tmp_path).findings if one.name == "consent.md"]
+    assert finding.holds
 
 
 def booklet_plan(probabilities, epsilons):
