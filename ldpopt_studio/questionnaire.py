@@ -70,13 +70,15 @@ def plan_view(state: State, report: Report) -> dict[str, Any]:
     }
     return {
         "ways": [
-            {"name": name, "needed": needed, "optimal": name == chosen_method(survey)}
-            for name, needed in sorted(respondents_by_method(survey).items(), key=lambda way: way[1])
+            {"name": method_name, "needed": needed, "optimal": method_name == chosen_method(survey)}
+            for method_name, needed in sorted(respondents_by_method(survey).items(), key=lambda way: way[1])
         ],
         "least": survey.least,
         "respondents": survey.respondents,
         "epsilon": spec.epsilon,
-        "booklets": [{"questions": names, "share": str(probability)} for names, probability in booklets.items()],
+        "booklets": [
+            {"questions": question_names, "share": str(probability)} for question_names, probability in booklets.items()
+        ],
         "file": booklets_file(spec),
     }
 

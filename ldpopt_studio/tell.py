@@ -365,8 +365,8 @@ def envelope(state: State, report: Report) -> dict[str, Any]:
     problem = _read_quick_problem(state)
     caps = np.tanh(problem.epsilon / 2) * np.arange(1, ENVELOPE_POINTS + 1) / ENVELOPE_POINTS
     points: list[dict[str, Any]] = []
-    for start in range(0, ENVELOPE_POINTS, CAPS_PER_BATCH):
-        rows = frontier(problem.utility, [problem.epsilon], caps[start : start + CAPS_PER_BATCH].tolist())
+    for batch_start in range(0, ENVELOPE_POINTS, CAPS_PER_BATCH):
+        rows = frontier(problem.utility, [problem.epsilon], caps[batch_start : batch_start + CAPS_PER_BATCH].tolist())
         points += [{"eta": r.eta, "value": r.optimum, "bound": r.upper_bound, "certified": r.certified} for r in rows]
         report(len(points) / ENVELOPE_POINTS)
     return {"points": points, "certified": sum(point["certified"] for point in points)}

@@ -162,15 +162,15 @@ class Comparison(Rows[BoundRow], Pictured):
     def _by_divergence(self) -> list[str]:
         lines = list[str]()
         for (name, unit), rows in groupby(self.rows, lambda row: (row.divergence, row.unit)):
-            block = list(rows)
-            first = block[0]
+            rows_of_divergence = list(rows)
+            first = rows_of_divergence[0]
             bound_text = "" if first.certified else f" (at most {first.upper_bound:.6g})"
             lines.append(f"{name}: optimum {first.optimum:.6g}{' ' * bool(unit)}{unit}{bound_text}")
-            finite_rows = [row for row in block if math.isfinite(row.value) or not row.above]
+            finite_rows = [row for row in rows_of_divergence if math.isfinite(row.value) or not row.above]
             lines += [
                 f"  {'<=' if r.above else '>='} {r.value:<12.6g}{r._ratio_text:>13}  {r.reference}" for r in finite_rows
             ]
-            if infinite_references := [row.reference for row in block if row not in finite_rows]:
+            if infinite_references := [row.reference for row in rows_of_divergence if row not in finite_rows]:
                 lines.append(f"  infinite: {'; '.join(infinite_references)}")
         return lines
 
@@ -178,7 +178,7 @@ class Comparison(Rows[BoundRow], Pictured):
         """One line for each pair of constraints, and how often each bound and mechanism was the tightest."""
         unit = self.rows[0].unit
         tables: tuple[dict[str, list[BoundRow]], dict[str, list[BoundRow]]] = ({}, {})
-        best = dict[str, int]()
+        tightest_counts = dict[str, int]()
         lines = [f"{self.rows[0].divergence}{f' ({unit})' if unit else ''}, tightest bound and best mechanism:"]
         lines.append(f"{'epsilon':>9}{'eta':>11}{'optimum':>12}  {'bound':>12}  {'mechanism':>13}")
         printed_limits = self.limits[:SHOWN_LIMITS]
@@ -187,24 +187,26 @@ class Comparison(Rows[BoundRow], Pictured):
             tightest = [next((row for row in block if row.above is is_upper), None) for is_upper in (True, False)]
             for row in block:
                 tables[not row.above].setdefault(row.reference, []).append(row)
-                leader = tightest[not row.above]
-                is_leader = leader is not None and math.isclose(row.value, leader.value, rel_tol=CERTIFIED_GAP)
-                best[row.reference] = best.get(row.reference, 0) + is_leader
+                tightest_row = tightest[not row.above]
+                is_tied_for_tightest = tightest_row is not None and math.isclose(
+                    row.value, tightest_row.value, rel_tol=CERTIFIED_GAP
+                )
+                tightest_counts[row.reference] = tightest_counts.get(row.reference, 0) + is_tied_for_tightest
             if limits in printed_limits:
                 mark = " " if limits[1] < math.tanh(limits[0] / 2) else "+"
                 looseness_texts = ["" if row is None else row._ratio_text for row in tightest]
                 optimum = f"{block[0].optimum:>11.5g}{' ' if block[0].certified else '*'}"
-                ends = f"{ceil_digits(limits[0], 4):>9}{ceil_digits(limits[1], 4):>10}"
-                lines.append(f"{ends}{mark}{optimum}  {looseness_texts[0]:>12}  {looseness_texts[1]:>13}")
+                limits_text = f"{ceil_digits(limits[0], 4):>9}{ceil_digits(limits[1], 4):>10}"
+                lines.append(f"{limits_text}{mark}{optimum}  {looseness_texts[0]:>12}  {looseness_texts[1]:>13}")
         if len(self.limits) > len(printed_limits):
             lines.append(f"... {len(self.limits) - len(printed_limits)} more limits")
         lines.append("+ and every larger eta" + ("" if all(r.certified for r in self.rows) else "; * not certified"))
         for title, table in zip(("bound", "mechanism, erased to eta"), tables, strict=True):
             lines += ["", f"{'tightest':>9}{'times off':>20}  {title}"]
-            for name in sorted(table, key=lambda name: -best[name]):
+            for name in sorted(table, key=lambda name: -tightest_counts[name]):
                 factors = [row.looseness for row in table[name] if row.looseness is not None]
-                spread = _spread(factors)
-                lines.append(f"{f'{best[name]} of {len(table[name])}':>9}{spread:>20}  {name}")
+                spread_text = _spread(factors)
+                lines.append(f"{f'{tightest_counts[name]} of {len(table[name])}':>9}{spread_text:>20}  {name}")
         return lines
 
 
@@ -216,7 +218,7 @@ def _spread(factors: list[float]) -> str:
     """The smallest and the largest of some ratios, as text."""
     if not factors:
         return "none finite"
-    low, high = (max(end(factors), 1.0) for end in (min, max))
+    low, high = (max(extremum(factors), 1.0) for extremum in (min, max))
     if high <= 1 + CERTIFIED_GAP:
         return "exact"
     return f"{low:.4g} to {high:.4g}"
@@ -333,27 +335,27 @@ def _compared(
     # The optimum without a cap and the mechanisms depend on epsilon alone and are computed once for each.
     rows: list[BoundRow] = []
     designs: list[Design] = []
-    pure: dict[tuple[Divergence, float], tuple[float, list[Kept]]] = {}
+    pure_results: dict[tuple[Divergence, float], tuple[float, list[Kept]]] = {}
     capped_points = [(question, epsilon, min(eta, math.tanh(epsilon / 2))) for question, epsilon, eta in grid]
     points = list(dict.fromkeys(capped_points))
     for number, (question, epsilon, eta) in enumerate(points):
         turn, limits = deadline.turn(number, len(points)), limits_of(epsilon, eta)
         designs.append(optimal_channel(question, limits, **turn.part(0.0, 0.7).passed))
-        design, binds = designs[-1], len(limits) > 1
-        if (question, epsilon) not in pure:
+        design, has_cap = designs[-1], len(limits) > 1
+        if (question, epsilon) not in pure_results:
             pure_design = design
-            if binds:
+            if has_cap:
                 pure_design = optimal_channel(question, limits[0], certify=False, **turn.part(0.7, 1.0).passed)
-            pure[question, epsilon] = pure_design.value, list(textbook(question, epsilon)) if mechanisms else []
-        value, mechanism_values = pure[question, epsilon]
-        bounds = list(published_bounds(question, epsilon, eta if binds else 1.0, value))
+            pure_results[question, epsilon] = pure_design.value, list(textbook(question, epsilon)) if mechanisms else []
+        pure_value, mechanism_values = pure_results[question, epsilon]
+        bounds = list(published_bounds(question, epsilon, eta if has_cap else 1.0, pure_value))
         for name, values_of_name in groupby(mechanism_values, lambda mechanism_value: mechanism_value.name):
             bounds.append(
                 (
                     name,
                     False,
                     max(
-                        mechanism_value.under(eta) if binds else mechanism_value.value
+                        mechanism_value.under(eta) if has_cap else mechanism_value.value
                         for mechanism_value in values_of_name
                     ),
                 )

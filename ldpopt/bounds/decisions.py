@@ -117,20 +117,22 @@ def chernoff(
     (0.068274, 0.5)
     """
     optimum = _optima(p0, p1, epsilon, eta)
-    slack = number(tolerance, "tolerance")
-    if not 0 < slack < 1:
+    relative_tolerance = number(tolerance, "tolerance")
+    if not 0 < relative_tolerance < 1:
         raise invalid("tolerance", "a number between 0 and 1", tolerance)
     orders = [_ORDER_MARGIN, 0.5, 1 - _ORDER_MARGIN]
     with watched(time_limit, False) as deadline:
         for _ in deadline.rounds(range(_MAX_DESIGNS)):
             rates = [_rates(optimum(s), s) for s in orders]
-            best = int(np.argmax([low for low, _ in rates]))
+            best_index = int(np.argmax([low for low, _ in rates]))
             peaks = _peaks(orders, [high for _, high in rates])
-            upper, peak = max(peaks)
-            if upper <= rates[best][0] * (1 + slack):
+            upper, peak_order = max(peaks)
+            if upper <= rates[best_index][0] * (1 + relative_tolerance):
                 break
-            orders = sorted({*orders, peak})
-    return Exponent(rates[best][0], max(upper, rates[best][0]), orders[best], optimum(orders[best]))
+            orders = sorted({*orders, peak_order})
+    return Exponent(
+        rates[best_index][0], max(upper, rates[best_index][0]), orders[best_index], optimum(orders[best_index])
+    )
 
 
 def stein(p0: Any, p1: Any, epsilon: float, eta: float | None = None, *, time_limit: float | None = None) -> Exponent:
@@ -211,19 +213,19 @@ def respondents_to_decide(
             raise invalid(name, "an error between 0 and 1", error)
     a, b = errors
 
-    def needed(s: float) -> float:
+    def respondents_needed(s: float) -> float:
         joint = (1 - a) ** s * b ** (1 - s) + a**s * (1 - b) ** (1 - s)
         return max(-math.log(joint), 0.0) / _rates(optimum(s), s)[1] if a + b < 1 else 0.0
 
-    def enough(s: float) -> float:
+    def sufficient_respondents(s: float) -> float:
         rate = _rates(optimum(s), s)[0]
         return -(s * math.log(a) + (1 - s) * math.log(b)) / rate if rate > 0 else math.inf
 
-    best_order = _best(enough)
-    if not enough(best_order) < math.inf:
+    best_order = _best(sufficient_respondents)
+    if not sufficient_respondents(best_order) < math.inf:
         raise invalid("epsilon, eta", "limits under which a report tells p0 and p1 apart", Phrase("none that does"))
-    lower = math.ceil(needed(_best(lambda s: -needed(s))) * (1 - 1e-12))
-    upper = max(lower, math.ceil(enough(best_order) * (1 + 1e-12)))
+    lower = math.ceil(respondents_needed(_best(lambda s: -respondents_needed(s))) * (1 - 1e-12))
+    upper = max(lower, math.ceil(sufficient_respondents(best_order) * (1 + 1e-12)))
     decides = _test(optimum(best_order), p0, p1, a, b)
     upper = _fewest(decides, lower, upper)
     if a + b < 1 and lower < upper <= _MAX_COMPOSED:
@@ -247,28 +249,34 @@ def _test(design: Design, p0: Any, p1: Any, alpha: float, beta: float) -> Callab
     if not (m0 > 0).all() or not (m1 > 0).all():
         return lambda n: False
     ratios = np.log(m1 / m0)
-    places, back = np.unique(np.rint(ratios / np.ptp(ratios) * _LATTICE_STEPS).astype(np.int64), return_inverse=True)
+    lattice_points, point_indices = np.unique(
+        np.rint(ratios / np.ptp(ratios) * _LATTICE_STEPS).astype(np.int64), return_inverse=True
+    )
 
     def decides(n: int) -> bool:
         if min(alpha, beta) <= 1024 * n * ULP:  # a shortcut: the test below would fail, too
             return False
-        ends = []
+        windows = []
         for law in (m0, m1):
-            window = LatticeLaw(1.0, ((places, collect(back, law, len(places)), n),), 0.0).window(0.0)
-            ends.append((window.first, np.cumsum(window.masses), window.error * len(window.masses) + 256 * n * ULP))
-        (first, below0, error0), (other, below1, error1) = ends
+            window = LatticeLaw(
+                1.0, ((lattice_points, collect(point_indices, law, len(lattice_points)), n),), 0.0
+            ).window(0.0)
+            windows.append((window.first, np.cumsum(window.masses), window.error * len(window.masses) + 256 * n * ULP))
+        (first0, below0, error0), (first1, below1, error1) = windows
         if alpha <= 4 * error0 or beta <= 4 * error1:
             return False
         # The least t with Pr0(T > t) <= alpha; at t itself the test rejects with the probability that is left.
         test_size = alpha - 2 * error0
-        t = int(np.searchsorted(below0, below0[-1] - test_size))
-        bar = t + first - other
-        if bar < 0 or bar >= len(below1):
-            return bar < 0
-        type_two = below1[bar]
-        if t > 0 and bar > 0:
-            left = (test_size - (below0[-1] - below0[t])) / (below0[t] - below0[t - 1])
-            type_two -= min(max(left, 0.0), 1.0) * (1 - 1e-9) * (below1[bar] - below1[bar - 1])
+        threshold0 = int(np.searchsorted(below0, below0[-1] - test_size))
+        threshold1 = threshold0 + first0 - first1
+        if threshold1 < 0 or threshold1 >= len(below1):
+            return threshold1 < 0
+        type_two = below1[threshold1]
+        if threshold0 > 0 and threshold1 > 0:
+            randomization = (test_size - (below0[-1] - below0[threshold0])) / (
+                below0[threshold0] - below0[threshold0 - 1]
+            )
+            type_two -= min(max(randomization, 0.0), 1.0) * (1 - 1e-9) * (below1[threshold1] - below1[threshold1 - 1])
         return bool(type_two + 2 * error1 <= beta)
 
     return decides
@@ -276,8 +284,8 @@ def _test(design: Design, p0: Any, p1: Any, alpha: float, beta: float) -> Callab
 
 def _possible(p0: Any, p1: Any, limits: Sequence[Constraint], alpha: float, beta: float) -> Callable[[int], bool]:
     """The predicate: n copies of the pair that dominates every report may have these errors."""
-    largest = next(limit.epsilon for limit in limits if isinstance(limit, LocalDP))
-    points = np.linspace(0.0, largest, _CURVE_POINTS)
+    epsilon = next(limit.epsilon for limit in limits if isinstance(limit, LocalDP))
+    points = np.linspace(0.0, epsilon, _CURVE_POINTS)
     hockey_sticks = [
         max(optimal_channel(Divergence(hockey_stick(math.exp(e)), *laws), limits).upper_bound
             for laws in ((p0, p1), (p1, p0)))
@@ -287,9 +295,9 @@ def _possible(p0: Any, p1: Any, limits: Sequence[Constraint], alpha: float, beta
 
     def possible(n: int) -> bool:
         pair_of_reports = ComposedPair.from_pairs([(pair, n)])
-        for error, other in ((alpha, beta), (beta, alpha)):
+        for error, other_error in ((alpha, beta), (beta, alpha)):
             for e in np.linspace(0.0, -math.log(error), _CURVE_POINTS):
-                if pair_of_reports.delta_at(float(e)) < (1 - other - math.exp(e) * error) * (1 - 1e-12):
+                if pair_of_reports.delta_at(float(e)) < (1 - other_error - math.exp(e) * error) * (1 - 1e-12):
                     return False
         return True
 

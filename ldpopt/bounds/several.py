@@ -117,17 +117,17 @@ def chernoff_of_several(
     laws = vectors(hypotheses)
     if len(laws) < 2:
         raise invalid("hypotheses", "at least two distributions", Phrase(f"{len(laws)}"))
-    slack = number(tolerance, "tolerance")
-    if not 0 < slack < 1:
+    relative_tolerance = number(tolerance, "tolerance")
+    if not 0 < relative_tolerance < 1:
         raise invalid("tolerance", "a number between 0 and 1", tolerance)
     limits = limits_of(epsilon, eta)
-    parts = [Divergence(_HELLINGER, p, q) for p, q in itertools.combinations(laws, 2)]
+    divergences = [Divergence(_HELLINGER, p, q) for p, q in itertools.combinations(laws, 2)]
     with watched(time_limit, False) as deadline:
-        if parts[0].size <= LISTED_INPUTS:
-            channel, largest_affinity_gap = _by_boxes(parts, limits, slack, deadline)
+        if divergences[0].size <= LISTED_INPUTS:
+            channel, largest_affinity_gap = _by_boxes(divergences, limits, relative_tolerance, deadline)
         else:
-            channel, largest_affinity_gap = _by_averages(parts, limits, slack, deadline)
-    lower = min(_information(part, channel) for part in parts)
+            channel, largest_affinity_gap = _by_averages(divergences, limits, relative_tolerance, deadline)
+    lower = min(_information(divergence, channel) for divergence in divergences)
     upper = -math.log1p(-largest_affinity_gap) * (1 + 1e-15) if largest_affinity_gap < 1 else math.inf
     return SeveralExponent(lower, max(lower, upper), channel, (local_dp(channel), total_variation(channel)))
 
@@ -142,13 +142,13 @@ _HELLINGER = alpha_divergence(0.5)
 class _Columns:
     """All staircase columns, share + 1 on a set A, share = 1/(e^epsilon - 1), and their value for each pair."""
 
-    def __init__(self, parts: Sequence[Divergence], epsilon: float, eta: float) -> None:
-        k = parts[0].size
+    def __init__(self, divergences: Sequence[Divergence], epsilon: float, eta: float) -> None:
+        k = divergences[0].size
         self.sets = np.array(list(itertools.product((0.0, 1.0), repeat=k)))[1:-1]
         self.share, self.eta = 1 / FLOAT.of(epsilon).expm1(), eta
         self.masses = []
-        for part in parts:
-            laws = part.laws(FLOAT)
+        for divergence in divergences:
+            laws = divergence.laws(FLOAT)
             difference, p1, p0 = (FLOAT.of(self.sets) @ law for law in (laws.difference, laws.p1, laws.p0))
             self.masses.append((difference, p1 + self.share, p0 + self.share))
         self._mass = np.array([np.asarray(b.midpoint) for _, b, _ in self.masses])
@@ -164,22 +164,27 @@ class _Columns:
         # h = s a + (1 - s) b - a^s b^(1-s), and h' = a - b - a^s b^(1-s) log(a/b).
         if (pair, s) not in self._worth:
             d, b, a = self.masses[pair]
-            height = enclosed_excess(alpha_divergence(s), d, b, a) * FLOAT.of(s) * (1 - FLOAT.of(s))
-            log = (d / b).log1p()
+            column_values = enclosed_excess(alpha_divergence(s), d, b, a) * FLOAT.of(s) * (1 - FLOAT.of(s))
+            log_ratio = (d / b).log1p()
             # With u = d/b and x = log(1 + u): u - x (1 + u)^s = (u - x) - x (e^(s x) - 1).
-            self._worth[pair, s] = height.positive(), b * ((d / b - log) - log * (log * s).expm1())
+            self._worth[pair, s] = (
+                column_values.positive(),
+                b * ((d / b - log_ratio) - log_ratio * (log_ratio * s).expm1()),
+            )
         return self._worth[pair, s]
 
     def reached(self, weights: Array) -> tuple[Array, Array]:
         """Compute the largest G of each pair for these weights, in floats, and the orders there."""
         low, high = np.zeros(len(self.masses)), np.ones(len(self.masses))
-        ratios, mass, growth = self._logs, self._mass, np.expm1(self._logs)
+        log_ratios, mass, ratio_minus_one = self._logs, self._mass, np.expm1(self._logs)
         for _ in range(50):
             s = (low + high) / 2
-            slope = ((mass * ((growth - ratios) - ratios * np.expm1(ratios * s[:, None]))) @ weights) > 0
-            low, high = np.where(slope, s, low), np.where(slope, high, s)
+            is_rising = (
+                (mass * ((ratio_minus_one - log_ratios) - log_ratios * np.expm1(log_ratios * s[:, None]))) @ weights
+            ) > 0
+            low, high = np.where(is_rising, s, low), np.where(is_rising, high, s)
         s = (low + high) / 2
-        return (mass * (s[:, None] * growth - np.expm1(ratios * s[:, None]))) @ weights, s
+        return (mass * (s[:, None] * ratio_minus_one - np.expm1(log_ratios * s[:, None]))) @ weights, s
 
     def range(self, pair: int) -> tuple[float, float]:
         """Bound the orders with the largest G, for every channel.
@@ -190,8 +195,8 @@ class _Columns:
         """
         d, b, _ = self.masses[pair]
         x = (d / b).log1p()
-        ends = float(np.asarray(x.lower).min()), float(np.asarray(x.upper).max())
-        low, high = (0.5 + t / 24 if abs(t) < 1e-3 else math.log(math.expm1(t) / t) / t for t in ends)
+        extreme_log_ratios = float(np.asarray(x.lower).min()), float(np.asarray(x.upper).max())
+        low, high = (0.5 + t / 24 if abs(t) < 1e-3 else math.log(math.expm1(t) / t) / t for t in extreme_log_ratios)
         return max(low - _ORDER_MARGIN, 0.0), min(high + _ORDER_MARGIN, 1.0)
 
 
@@ -210,50 +215,60 @@ def _solve_box(columns: _Columns, box: Sequence[tuple[float, float]], wherever: 
     n, pairs, k = len(columns.sets), len(box), columns.sets.shape[1]
     bounds, slopes = list[Enclosure](), list[Enclosure]()
     for pair, (low, high) in enumerate(box):
-        (height, rise), (top, fall) = columns.worth(pair, low), columns.worth(pair, high)
+        (low_value, low_slope), (high_value, high_slope) = columns.worth(pair, low), columns.worth(pair, high)
         width = FLOAT.of(high) - low
-        bounds += [height + width * rise, top - width * fall]
-        slopes += [rise, -fall]
-    worths = FLOAT.concatenate([bound_row[None] for bound_row in bounds])
-    turns = FLOAT.concatenate([bound_row[None] for bound_row in slopes])
+        bounds += [low_value + width * low_slope, high_value - width * high_slope]
+        slopes += [low_slope, -high_slope]
+    end_bounds = FLOAT.concatenate([bound_row[None] for bound_row in bounds])
+    end_slopes = FLOAT.concatenate([bound_row[None] for bound_row in slopes])
     # Variables: the mass of the columns with entries scaled to at most 1, erasure, v. One row, and the differences of
     # the others from it.
     unit = float(columns.share.midpoint) + 1
     # In the unit of the pair that is worth least; rows of pairs that are worth far more are scaled down.
-    most_worth = np.abs(np.asarray(worths.midpoint)).max(axis=1)
-    scale = max(float(most_worth.reshape(pairs, 2).max(axis=1).min()) / unit, 1e-300)
-    scale_floor = np.maximum(most_worth / unit / scale, 1.0)
-    steep = np.maximum(np.abs(np.asarray(turns.midpoint)).max(axis=1), 1e-300)
-    gains = np.asarray(worths.midpoint) / unit / scale / scale_floor[:, None]
-    falls = np.asarray(turns.midpoint) / steep[:, None]
+    largest_bounds = np.abs(np.asarray(end_bounds.midpoint)).max(axis=1)
+    scale = max(float(largest_bounds.reshape(pairs, 2).max(axis=1).min()) / unit, 1e-300)
+    scale_floor = np.maximum(largest_bounds / unit / scale, 1.0)
+    largest_slopes = np.maximum(np.abs(np.asarray(end_slopes.midpoint)).max(axis=1), 1e-300)
+    scaled_bounds = np.asarray(end_bounds.midpoint) / unit / scale / scale_floor[:, None]
+    scaled_slopes = np.asarray(end_slopes.midpoint) / largest_slopes[:, None]
     # Limits: v below every bound, slopes of the right sign, the cap.
-    limits = [np.hstack([-gains, np.zeros((2 * pairs, 1)), 1 / scale_floor[:, None]])]
-    limits += [] if wherever else [np.hstack([-falls, np.zeros((2 * pairs, 2))])]
+    inequality_rows = [np.hstack([-scaled_bounds, np.zeros((2 * pairs, 1)), 1 / scale_floor[:, None]])]
+    inequality_rows += [] if wherever else [np.hstack([-scaled_slopes, np.zeros((2 * pairs, 2))])]
     has_cap = columns.eta < 1
-    limits += [np.hstack([columns.separations.T, np.zeros((columns.separations.shape[1], 2))])] if has_cap else []
-    limit_bounds = np.concatenate([np.zeros(len(block)) for block in limits])
+    inequality_rows += (
+        [np.hstack([columns.separations.T, np.zeros((columns.separations.shape[1], 2))])] if has_cap else []
+    )
+    limit_bounds = np.concatenate([np.zeros(len(block)) for block in inequality_rows])
     if has_cap:
-        limit_bounds[-len(limits[-1]) :] = columns.eta * unit
+        limit_bounds[-len(inequality_rows[-1]) :] = columns.eta * unit
     rows = np.zeros((k, n + 2))
     rows[0, :n] = (columns.sets[:, 0] + (unit - 1)) / unit
     rows[0, n] = 1.0
     rows[1:, :n] = (columns.sets[:, 1:] - columns.sets[:, :1]).T
-    objective, right = np.append(np.zeros(n + 1), 1.0), np.append(1.0, np.zeros(k - 1))
-    weights, _, prices, charges = solve_linear(
-        objective, rows, right, np.vstack(limits), limit_bounds, "the exponent of several"
+    objective, row_sums = np.append(np.zeros(n + 1), 1.0), np.append(1.0, np.zeros(k - 1))
+    weights, _, prices, inequality_prices = solve_linear(
+        objective, rows, row_sums, np.vstack(inequality_rows), limit_bounds, "the exponent of several"
     )
-    charges = np.maximum(charges, 0.0)
-    mix, charges = charges[: 2 * pairs] / scale_floor, charges[2 * pairs :]
+    inequality_prices = np.maximum(inequality_prices, 0.0)
+    mix, inequality_prices = inequality_prices[: 2 * pairs] / scale_floor, inequality_prices[2 * pairs :]
     signs, caps = (
-        (np.zeros(0), charges) if wherever else (charges[: 2 * pairs] * (scale * unit / steep), charges[2 * pairs :])
+        (np.zeros(0), inequality_prices)
+        if wherever
+        else (inequality_prices[: 2 * pairs] * (scale * unit / largest_slopes), inequality_prices[2 * pairs :])
     )
     shifts = np.append(prices[0], prices[1:] * unit) * scale
-    bound = _proved(columns, worths, turns, mix, signs, shifts, caps * (unit * scale))
+    bound = _proved(columns, end_bounds, end_slopes, mix, signs, shifts, caps * (unit * scale))
     return _Solved(bound, np.maximum(weights[:n], 0.0) / unit)
 
 
 def _proved(
-    columns: _Columns, worths: Enclosure, turns: Enclosure, mix: Array, signs: Array, prices: Array, caps: Array
+    columns: _Columns,
+    end_bounds: Enclosure,
+    end_slopes: Enclosure,
+    mix: Array,
+    signs: Array,
+    prices: Array,
+    caps: Array,
 ) -> float:
     """The bound that any dual variables prove, rounded up.
 
@@ -265,9 +280,9 @@ def _proved(
     """
     if not mix.sum() > 0:
         return math.inf
-    column_values = FLOAT.of(mix) @ worths
+    column_values = FLOAT.of(mix) @ end_bounds
     if signs.size:
-        column_values = column_values + FLOAT.of(signs) @ turns
+        column_values = column_values + FLOAT.of(signs) @ end_slopes
     column_values = column_values / FLOAT.of(mix).sum()
     total = FLOAT.of(prices[0])
     price = (columns.share + columns.sets[:, 0]) * total
@@ -276,8 +291,8 @@ def _proved(
         price, total = price + columns.separations @ FLOAT.of(caps), total + FLOAT.of(caps).sum() * columns.eta
     k = columns.sets.shape[1]
     deficits = (column_values - price) / (columns.share * k + columns.sets.sum(axis=1))
-    free = -FLOAT.of(prices[0]) / k  # erasure is worth nothing
-    shortfall = deficits.max().maximum(free).positive()
+    erasure_deficit = -FLOAT.of(prices[0]) / k  # erasure is worth nothing
+    shortfall = deficits.max().maximum(erasure_deficit).positive()
     bound = float((total + shortfall * k).upper)
     return bound if bound >= 0 else math.inf
 
@@ -286,55 +301,55 @@ Box = tuple[tuple[float, float], ...]
 
 
 def _by_boxes(
-    parts: Sequence[Divergence], limits: Sequence[Constraint], slack: float, deadline: Deadline
+    divergences: Sequence[Divergence], limits: Sequence[Constraint], relative_tolerance: float, deadline: Deadline
 ) -> tuple[Channel, float]:
     """A channel, and an upper bound on the smallest G of every channel."""
     epsilon = float(limits[0].bound)
     eta = float(limits[1].bound) if len(limits) > 1 else 1.0
-    columns, pairs = _Columns(parts, epsilon, eta), range(len(parts))
-    half = _solve_box(columns, ((0.5, 0.5),) * len(parts), wherever=True)
-    upper_limit = upper = half.bound * _kappa(epsilon) * (1 + 1e-15)
-    best, value = _polished(columns, half.weights)
+    columns, pairs = _Columns(divergences, epsilon, eta), range(len(divergences))
+    half_solution = _solve_box(columns, ((0.5, 0.5),) * len(divergences), wherever=True)
+    upper_limit = upper = half_solution.bound * _kappa(epsilon) * (1 + 1e-15)
+    best_weights, best_value = _polished(columns, half_solution.weights)
     boxes: list[tuple[float, int, Box]] = [(-math.inf, 0, tuple(columns.range(pair) for pair in pairs))]
     closed_bound, counter = 0.0, itertools.count(1)
     for _ in deadline.rounds(range(_MAX_BOXES)):
         _, _, box = heapq.heappop(boxes)
         solution = _solve_box(columns, box)
-        if float(columns.reached(solution.weights)[0].min()) > value:
-            best, value = _polished(columns, solution.weights)
-        if solution.bound <= value * (1 + slack / 2):
+        if float(columns.reached(solution.weights)[0].min()) > best_value:
+            best_weights, best_value = _polished(columns, solution.weights)
+        if solution.bound <= best_value * (1 + relative_tolerance / 2):
             closed_bound = max(closed_bound, solution.bound)
         else:
             for half_box in _halves(columns, box, solution):
                 heapq.heappush(boxes, (-solution.bound, next(counter), half_box))
         upper = min(upper_limit, max(closed_bound, -boxes[0][0] if boxes else 0.0))
-        if not boxes or upper <= value * (1 + slack / 2):
+        if not boxes or upper <= best_value * (1 + relative_tolerance / 2):
             break
-    return _as_channel(columns, best, epsilon, eta), upper
+    return _as_channel(columns, best_weights, epsilon, eta), upper
 
 
 def _polished(columns: _Columns, weights: Array) -> tuple[Array, float]:
     """Weights of the columns, and their least G, improved while that helps: the best ones for the orders reached."""
-    smallest_rate, orders = columns.reached(weights)
-    value = float(smallest_rate.min())
+    affinity_gaps, orders = columns.reached(weights)
+    value = float(affinity_gaps.min())
     for _ in range(_MAX_POLISHING_STEPS):
-        other = _solve_box(columns, tuple((s, s) for s in orders.tolist()), wherever=True).weights
-        smallest_rate, orders = columns.reached(other)
-        if not float(smallest_rate.min()) > value * (1 + 1e-9):
+        next_weights = _solve_box(columns, tuple((s, s) for s in orders.tolist()), wherever=True).weights
+        affinity_gaps, orders = columns.reached(next_weights)
+        if not float(affinity_gaps.min()) > value * (1 + 1e-9):
             break
-        weights, value = other, float(smallest_rate.min())
+        weights, value = next_weights, float(affinity_gaps.min())
     return weights, value
 
 
 def _halves(columns: _Columns, box: Box, solution: _Solved) -> tuple[Box, Box]:
     """The box cut in two across the pair with the loosest bound, at the order that its weights reach."""
-    smallest_rate, orders = columns.reached(solution.weights)
+    affinity_gaps, orders = columns.reached(solution.weights)
     gaps = []
     for pair, (low, high) in enumerate(box):
-        (height, rise), (top, fall) = columns.worth(pair, low), columns.worth(pair, high)
-        ends = ((height, rise, high - low), (top, fall, low - high))
-        bounds = [float(solution.weights @ np.asarray((h + w * slope).midpoint)) for h, slope, w in ends]
-        gaps.append(min(*bounds, solution.bound) - float(smallest_rate[pair]) if high > low else -math.inf)
+        (low_value, low_slope), (high_value, high_slope) = columns.worth(pair, low), columns.worth(pair, high)
+        end_tangents = ((low_value, low_slope, high - low), (high_value, high_slope, low - high))
+        bounds = [float(solution.weights @ np.asarray((h + w * slope).midpoint)) for h, slope, w in end_tangents]
+        gaps.append(min(*bounds, solution.bound) - float(affinity_gaps[pair]) if high > low else -math.inf)
     pair = int(np.argmax(gaps))
     low, high = box[pair]
     cut_order = min(max(float(orders[pair]), low + 0.2 * (high - low)), high - 0.2 * (high - low))
@@ -362,20 +377,20 @@ def _as_channel(columns: _Columns, weights: Array, epsilon: float, eta: float) -
 
 
 def _by_averages(
-    parts: Sequence[Divergence], limits: Sequence[Constraint], slack: float, deadline: Deadline
+    divergences: Sequence[Divergence], limits: Sequence[Constraint], relative_tolerance: float, deadline: Deadline
 ) -> tuple[Channel, float]:
     """A channel, and kappa times the value of the game of H, an upper bound on the smallest G of every channel."""
-    weights, upper, channels, values = np.full(len(parts), 1 / len(parts)), math.inf, [], []
+    weights, upper, channels, values = np.full(len(divergences), 1 / len(divergences)), math.inf, [], []
     for _ in deadline.rounds(range(_MAX_GAME_ROUNDS)):
-        design = optimal_channel(WeightedSum(weights.tolist(), parts), limits)
+        design = optimal_channel(WeightedSum(weights.tolist(), divergences), limits)
         upper = min(upper, design.upper_bound)
         channels.append(design.channel)
-        values.append([part.value(design.channel) for part in parts])
+        values.append([divergence.value(design.channel) for divergence in divergences])
         table = np.array(values)
-        coin, weights = _mixed(table), _mixed(-table.T)
-        if upper <= float((coin @ table).min()) * (1 + slack):
+        coin_probabilities, weights = _mixed(table), _mixed(-table.T)
+        if upper <= float((coin_probabilities @ table).min()) * (1 + relative_tolerance):
             break
-    return _by_coin(channels, coin), min(1.0, _kappa(float(limits[0].bound)) * upper / 4) * (1 + 1e-13)
+    return _by_coin(channels, coin_probabilities), min(1.0, _kappa(float(limits[0].bound)) * upper / 4) * (1 + 1e-13)
 
 
 def _kappa(epsilon: float) -> float:
@@ -389,32 +404,36 @@ def _kappa(epsilon: float) -> float:
 
 def _mixed(gains: Array) -> Array:
     """The best mixed strategy of the rows, who maximize, against the worst column of a game."""
-    n, columns = gains.shape
-    bounds = np.hstack([-gains.T / max(float(np.abs(gains).max()), 1e-300), np.ones((columns, 1))])
-    objective, total = np.append(np.zeros(n), 1.0), np.append(np.ones(n), 0.0)[None]
-    weights, *_ = solve_linear(objective, total, np.ones(1), bounds, np.zeros(columns), "the game of hypotheses")
+    n, column_count = gains.shape
+    bounds = np.hstack([-gains.T / max(float(np.abs(gains).max()), 1e-300), np.ones((column_count, 1))])
+    objective, sum_row = np.append(np.zeros(n), 1.0), np.append(np.ones(n), 0.0)[None]
+    weights, *_ = solve_linear(objective, sum_row, np.ones(1), bounds, np.zeros(column_count), "the game of hypotheses")
     shares = np.maximum(weights[:n], 0.0)
     return np.asarray(shares / shares.sum())
 
 
-def _by_coin(channels: list[Channel], coin: Array) -> Channel:
+def _by_coin(channels: list[Channel], coin_probabilities: Array) -> Channel:
     """The channel that announces which channel a coin chose, and its report."""
-    coin_sides = [(number, c) for number, c in enumerate(coin.tolist()) if c > 1e-12]
-    total = math.fsum(c for _, c in coin_sides)
-    matrix = np.hstack([channels[number].matrix * (c / total) for number, c in coin_sides])
+    coin_sides = [
+        (number, probability) for number, probability in enumerate(coin_probabilities.tolist()) if probability > 1e-12
+    ]
+    total = math.fsum(probability for _, probability in coin_sides)
+    matrix = np.hstack([channels[number].matrix * (probability / total) for number, probability in coin_sides])
     outputs = tuple((turn, y) for turn, (number, _) in enumerate(coin_sides) for y in channels[number].outputs)
     return Channel(matrix, channels[0].inputs, outputs)
 
 
-def _information(part: Divergence, channel: Channel) -> float:
+def _information(divergence: Divergence, channel: Channel) -> float:
     """The Chernoff information that a channel leaves of two hypotheses, from below: any order s gives a bound."""
 
     def rate(s: float) -> float:
-        enclosed_divergence = Divergence(alpha_divergence(s), part.p0, part.p1).enclosed_value(
+        enclosed_divergence = Divergence(alpha_divergence(s), divergence.p0, divergence.p1).enclosed_value(
             channel, FLOAT
         ) * FLOAT.of(s)
-        information = float(np.asarray((enclosed_divergence * (1 - FLOAT.of(s))).lower))
-        return -math.log1p(-information) if 0 < information < 1 else (0.0 if information <= 0 else math.inf)
+        affinity_gap = float(np.asarray((enclosed_divergence * (1 - FLOAT.of(s))).lower))
+        return -math.log1p(-affinity_gap) if 0 < affinity_gap < 1 else (0.0 if affinity_gap <= 0 else math.inf)
 
-    best = minimize_scalar(lambda s: -rate(float(s)), bounds=(0.02, 0.98), method="bounded", options={"xatol": 1e-5})
-    return max(rate(float(best.x)), rate(0.5)) * (1 - 1e-15)
+    minimization = minimize_scalar(
+        lambda s: -rate(float(s)), bounds=(0.02, 0.98), method="bounded", options={"xatol": 1e-5}
+    )
+    return max(rate(float(minimization.x)), rate(0.5)) * (1 - 1e-15)

@@ -445,13 +445,15 @@ class Staircase(AdditiveNoise, epsilon=positive_epsilon, gamma=unit_interval):
     @property
     def variance(self) -> float:
         """The variance of the noise, in closed form."""
-        q, b, g = math.exp(-self.epsilon), -math.expm1(-self.epsilon), self.gamma
+        q, one_minus_q, g = math.exp(-self.epsilon), -math.expm1(-self.epsilon), self.gamma
         # |Y| = D (G + U): G geometric with ratio q, U on its first part with the odds g : q (1 - g).
-        inner = g / (g + q * (1 - g))
-        mean, square = q / b, q * (1 + q) / b**2
-        first = inner * g / 2 + (1 - inner) * (g + 1) / 2
-        second = inner * g**2 / 3 + (1 - inner) * (g**2 + g + 1) / 3
-        return self.sensitivity**2 * (square + 2 * mean * first + second)
+        inner_probability = g / (g + q * (1 - g))
+        geometric_mean, geometric_second_moment = q / one_minus_q, q * (1 + q) / one_minus_q**2
+        uniform_mean = inner_probability * g / 2 + (1 - inner_probability) * (g + 1) / 2
+        uniform_second_moment = inner_probability * g**2 / 3 + (1 - inner_probability) * (g**2 + g + 1) / 3
+        return self.sensitivity**2 * (
+            geometric_second_moment + 2 * geometric_mean * uniform_mean + uniform_second_moment
+        )
 
     def density(self, y: Any) -> Any:
         """Compute the density of the noise at y."""

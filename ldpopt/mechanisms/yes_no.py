@@ -296,10 +296,10 @@ class Kuk(SurveyDesign, theta1=open_unit, theta2=open_unit, draws=positive_integ
 
         Raises `InvalidInput` if a report is rarer than the smallest normal float.
         """
-        rows = [[float(x) for x in row] for row in self._binomials()]
+        rows = [[float(probability) for probability in row] for row in self._binomials()]
         if min(map(min, rows)) < sys.float_info.min:
-            expected = "reports that floats can hold: fewer draws, or shares nearer to 1/2"
-            raise invalid("channel of Kuk's design", expected, self)
+            requirement = "reports that floats can hold: fewer draws, or shares nearer to 1/2"
+            raise invalid("channel of Kuk's design", requirement, self)
         return Channel(np.array(rows), (YES, NO), tuple(range(self.draws + 1)))
 
     def _binomials(self) -> tuple[list[Decimal], list[Decimal]]:

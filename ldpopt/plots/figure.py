@@ -51,15 +51,21 @@ def label_text(label: object, limit: int = LABEL_LINE_LENGTH, lines: int = MAX_L
     'no, low'
     """
     words = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-    letters = " ".join(words.split())
-    is_drawable = (
-        c.isprintable() and overrides_shown(c) == c and (_is_in_default_font(c) or _font_with(ord(c))) for c in letters
+    spaced_text = " ".join(words.split())
+    drawable_flags = (
+        character.isprintable()
+        and overrides_shown(character) == character
+        and (_is_in_default_font(character) or _font_with(ord(character)))
+        for character in spaced_text
     )
-    text = "".join(c if drawable else f"U+{ord(c):04X} " for c, drawable in zip(letters, is_drawable, strict=True))
-    parts = textwrap.wrap(text, limit) or [" "]
-    if len(parts) > lines:
-        parts = [*parts[: lines - 1], parts[lines - 1][: limit - 1] + "…"]
-    return "\n".join(parts).replace("$", r"\$")
+    text = "".join(
+        character if is_drawable else f"U+{ord(character):04X} "
+        for character, is_drawable in zip(spaced_text, drawable_flags, strict=True)
+    )
+    wrapped_lines = textwrap.wrap(text, limit) or [" "]
+    if len(wrapped_lines) > lines:
+        wrapped_lines = [*wrapped_lines[: lines - 1], wrapped_lines[lines - 1][: limit - 1] + "…"]
+    return "\n".join(wrapped_lines).replace("$", r"\$")
 
 
 def set_fonts(figure: Any) -> None:

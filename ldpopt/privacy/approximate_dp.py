@@ -52,15 +52,15 @@ def hockey_stick(channel: ChannelLike, epsilon: float, graph: Policy = None) -> 
     >>> round(float(hockey_stick([[0.75, 0.25], [0.25, 0.75]], -0.5)), 9)  # 1 - e^-0.5 (1 - delta(0.5))
     0.598367335
     """
-    eps = number(epsilon, "epsilon")
+    checked_epsilon = number(epsilon, "epsilon")
     channel = as_channel(channel)
-    if eps < 0:
-        opposite = graph.reverse() if hasattr(graph, "reverse") and graph.is_directed() else graph
-        return _mirrored(hockey_stick(channel, -eps, opposite), channel, eps)
+    if checked_epsilon < 0:
+        reversed_graph = graph.reverse() if hasattr(graph, "reverse") and graph.is_directed() else graph
+        return _mirrored(hockey_stick(channel, -checked_epsilon, reversed_graph), channel, checked_epsilon)
     return worst_pair(
-        "hockey_stick", channel, graph, lambda p, q: hockey_stick_of_pairs(p, q, eps), REFERENCE,
-        parameters={"epsilon": eps}, event=lambda p, q: positive_event(p, q, eps),
-        screen=lambda matrix: screen(matrix, eps),
+        "hockey_stick", channel, graph, lambda p, q: hockey_stick_of_pairs(p, q, checked_epsilon), REFERENCE,
+        parameters={"epsilon": checked_epsilon}, event=lambda p, q: positive_event(p, q, checked_epsilon),
+        screen=lambda matrix: screen(matrix, checked_epsilon),
     )  # fmt: skip
 
 
@@ -86,17 +86,17 @@ def _mirrored(opposite: Guarantee, channel: Channel, epsilon: float) -> Guarante
 def hockey_stick_of_pairs(p: Array, q: Array, epsilon: float) -> tuple[Array, Array]:
     """Bound sum (p - e^epsilon q)_+ of n pairs of distributions, (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
-    identical = (p == q).all(axis=1)
+    is_identical = (p == q).all(axis=1)
     row_shift = shift(p, q)
-    parts, error = _positive_part(p, q, epsilon, row_shift)
-    m, value = p.shape[1], parts.sum(axis=1)
+    positive_parts, error = _positive_part(p, q, epsilon, row_shift)
+    m, value = p.shape[1], positive_parts.sum(axis=1)
     error = error.sum(axis=1) + (m + 2) * ULP * value
     # Subnormal products and sums have an absolute error of a unit each, which a relative error does not cover.
     error = np.where((error > 0) | (value > 0), error + (2 * m + 8) * SUBNORMAL, 0.0)
-    total = 1 + row_shift.defect
-    low = np.where(value > error, (value - error) / total * (1 - 4 * ULP), 0.0)
-    high = (value + error) / total * (1 + 4 * ULP)
-    return np.where(identical, 0.0, np.minimum(low, 1.0)), np.where(identical, 0.0, np.minimum(high, 1.0))
+    p_sum = 1 + row_shift.defect
+    low = np.where(value > error, (value - error) / p_sum * (1 - 4 * ULP), 0.0)
+    high = (value + error) / p_sum * (1 + 4 * ULP)
+    return np.where(is_identical, 0.0, np.minimum(low, 1.0)), np.where(is_identical, 0.0, np.minimum(high, 1.0))
 
 
 def _positive_part(p: Array, q: Array, epsilon: float, row_shift: Shift) -> tuple[Array, Array]:
@@ -144,20 +144,22 @@ def screen(matrix: Array, epsilon: float) -> tuple[Array, Array]:
     if epsilon <= 0.5 and (np.abs(deviation) <= 0.5 * reference).all():
         growth = math.expm1(epsilon)
         value = (distances(deviation, deviation + growth * (deviation + reference)) - growth) / 2
-        size = np.abs(deviation).sum(axis=1)
-        error: Array = (m + 32) * ULP * (2 * (size[:, None] + size) + 4 * growth) + 2 * (
+        absolute_deviations = np.abs(deviation).sum(axis=1)
+        error: Array = (m + 32) * ULP * (2 * (absolute_deviations[:, None] + absolute_deviations) + 4 * growth) + 2 * (
             deviation_error[:, None] + deviation_error
         )
     else:
         p = normalised(matrix)
-        uncut, top = scaled(p, np.full(len(p), epsilon)), p.max(axis=0)
-        v = np.minimum(uncut, top)
+        scaled_rows, column_maxima = scaled(p, np.full(len(p), epsilon)), p.max(axis=0)
+        capped_rows = np.minimum(scaled_rows, column_maxima)
         ulps = 8.0 if epsilon <= 700 else 8 + 4 * epsilon
-        unsure = ulps * np.where(uncut * (1 - 2 * ulps * ULP) < top, v, 0.0).sum(axis=1)
-        p_sum, v_sum = p.sum(axis=1)[:, None], v.sum(axis=1)
-        value = (p_sum - v_sum + distances(p, v)) / 2
+        scaling_error = ulps * np.where(scaled_rows * (1 - 2 * ulps * ULP) < column_maxima, capped_rows, 0.0).sum(
+            axis=1
+        )
+        p_sum, v_sum = p.sum(axis=1)[:, None], capped_rows.sum(axis=1)
+        value = (p_sum - v_sum + distances(p, capped_rows)) / 2
         error = ULP * (
-            (m + 32) * (p_sum + v_sum) + unsure
+            (m + 32) * (p_sum + v_sum) + scaling_error
         )  # subnormal errors are negligible compared with sums of rows
     return np.asarray(value - error), np.minimum(value + error, 1.0)
 
@@ -203,13 +205,13 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
         if len(i) == 0:
             return Guarantee("total_variation", 0.0, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
     bounds = [hockey_stick_of_pairs(q[a], q[b], 0.0) for a, b in in_blocks(i, j, q.shape[1])]
-    lower, upper = (np.concatenate(side) for side in zip(*bounds, strict=True))
+    lower, upper = (np.concatenate(bounds_of_blocks) for bounds_of_blocks in zip(*bounds, strict=True))
     low, high = float(lower.max()), float(upper.max())
     if high == 0:
         return Guarantee("total_variation", unlisted_distance, 0.0, None, True, TOTAL_VARIATION_REFERENCE)
-    x, other = (int(end[first_largest(upper)]) for end in (i, j))
-    event = positive_event(q[[x]], q[[other]], 0.0)[0]
-    witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, event)))
+    x, other = (int(positions[first_largest(upper)]) for positions in (i, j))
+    is_in_event = positive_event(q[[x]], q[[other]], 0.0)[0]
+    witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, is_in_event)))
     value, exact = min(1.0, high + unlisted_distance), unlisted_distance <= EXACT_GAP * high
     return Guarantee("total_variation", value, low, witness, exact, TOTAL_VARIATION_REFERENCE)
 
@@ -217,24 +219,24 @@ def total_variation(channel: ChannelLike, graph: Policy = None) -> Guarantee:
 def _candidates(q: Array) -> tuple[Index, Index, float]:
     """Pairs of rows that include a farthest one, and how much farther apart an omitted pair may be."""
     k, m = q.shape
-    first: dict[bytes, int] = {}
+    first_positions: dict[bytes, int] = {}
     for x in range(k):
-        first.setdefault(q[x].tobytes(), x)
-    rows = np.fromiter(first.values(), np.intp)
-    _, deviation, deviation_error = centred(q[rows])
+        first_positions.setdefault(q[x].tobytes(), x)
+    distinct_rows = np.fromiter(first_positions.values(), np.intp)
+    _, deviation, deviation_error = centred(q[distinct_rows])
     distance = distances(deviation, deviation)
-    distance[np.tril_indices(len(rows))] = 0.0
+    distance[np.tril_indices(len(distinct_rows))] = 0.0
     farthest = float(distance.max())
     if farthest == 0:
-        return rows[:1], rows[:1], float(deviation_error.max()) if (q != q[0]).any() else 0.0
+        return distinct_rows[:1], distinct_rows[:1], float(deviation_error.max()) if (q != q[0]).any() else 0.0
     error = 2 * float(deviation_error.max())
     is_farthest = distance >= farthest * (1 - max(TIE_RTOL, 2 * (m + 8) * ULP)) - 2 * error
-    i, j = np.divmod(np.flatnonzero(np.triu(is_farthest, 1)), len(rows))
+    i, j = np.divmod(np.flatnonzero(np.triu(is_farthest, 1)), len(distinct_rows))
     if len(i) * m > _MAX_EXACT_ENTRIES:
-        flat = distance.ravel()
-        i, j = np.divmod(np.unique([first_largest(flat), flat.argmax()]), len(rows))
-        return rows[i], rows[j], error + (m + 8) * ULP * farthest
-    return rows[i], rows[j], 0.0
+        flat_distances = distance.ravel()
+        i, j = np.divmod(np.unique([first_largest(flat_distances), flat_distances.argmax()]), len(distinct_rows))
+        return distinct_rows[i], distinct_rows[j], error + (m + 8) * ULP * farthest
+    return distinct_rows[i], distinct_rows[j], 0.0
 
 
 def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> Guarantee:
@@ -280,9 +282,9 @@ def approximate_dp(channel: ChannelLike, delta: float, graph: Policy = None) -> 
 def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
     """Bound the epsilon at `delta` of n pairs of rows, arrays (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
-    identical = (p == q).all(axis=1)
+    is_identical = (p == q).all(axis=1)
     row_shift = shift(p, q)
-    p_sums, q_sums, difference_sums, size = _events(p, q)
+    p_sums, q_sums, difference_sums, absolute_difference_sums = _events(p, q)
     error = (p.shape[1] + 4) * ULP
     allowed_excess = delta * (1 + row_shift.defect)[:, None]
     growth = np.expm1(row_shift.value)[:, None]
@@ -291,26 +293,35 @@ def epsilon_of_pairs(p: Array, q: Array, delta: float) -> tuple[Array, Array]:
         # delta(t) = max_n P_n/P - t Q_n/Q <= delta  iff  t P/Q >= (P_n - delta P)/Q_n for every n.
         excess = p_sums * (1 + sign * error) - allowed_excess * (1 - sign * 2 * ULP) + sign * 8 * SUBNORMAL
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            logs = np.log(np.maximum(excess, 5e-324)) - np.log(q_sums) - row_shift.value[:, None]
-            logs += sign * (
-                2 * error + 4 * ULP * np.abs(np.log(q_sums)) + 4 * ULP * np.abs(logs) + row_shift.error[:, None]
+            event_epsilons = np.log(np.maximum(excess, 5e-324)) - np.log(q_sums) - row_shift.value[:, None]
+            event_epsilons += sign * (
+                2 * error
+                + 4 * ULP * np.abs(np.log(q_sums))
+                + 4 * ULP * np.abs(event_epsilons)
+                + row_shift.error[:, None]
             )
             # Near t = 1 the logarithm of the quotient loses digits, which the difference keeps.
             difference_error = (
-                error * size
+                error * absolute_difference_sums
                 + 4 * ULP * (allowed_excess + q_sums * np.abs(growth))
                 + 2 * q_sums * row_shift.error[:, None]
             )
-            part = (difference_sums - allowed_excess - q_sums * growth + sign * (difference_error + 8 * SUBNORMAL)) / (
-                q_sums * (1 + growth)
+            relative_excess = (
+                difference_sums - allowed_excess - q_sums * growth + sign * (difference_error + 8 * SUBNORMAL)
+            ) / (q_sums * (1 + growth))
+            near_epsilons = np.log1p(
+                np.clip(relative_excess * (1 + sign * np.sign(relative_excess) * (error + 8 * ULP)), -0.5, 1.0)
             )
-            near_logs = np.log1p(np.clip(part * (1 + sign * np.sign(part) * (error + 8 * ULP)), -0.5, 1.0))
-            logs = np.where(np.abs(part) < 0.5, near_logs * (1 + sign * 4 * ULP), logs)
-        logs = np.where(excess > 0, np.where(q_sums > 0, logs, np.inf), -np.inf)
-        bounds.append(logs)
-    for m, n in np.argwhere((q_sums == 0) & (bounds[0] < bounds[1])):  # rounding hides whether epsilon is infinite
-        bounds[0][m, n] = bounds[1][m, n] = np.inf if _exceeds(p[m], q[m], delta) else -np.inf
-    low, high = (np.where(identical, 0.0, np.maximum(logs.max(axis=1), 0.0)) for logs in bounds)
+            event_epsilons = np.where(
+                np.abs(relative_excess) < 0.5, near_epsilons * (1 + sign * 4 * ULP), event_epsilons
+            )
+        event_epsilons = np.where(excess > 0, np.where(q_sums > 0, event_epsilons, np.inf), -np.inf)
+        bounds.append(event_epsilons)
+    for pair, event in np.argwhere(
+        (q_sums == 0) & (bounds[0] < bounds[1])
+    ):  # rounding hides whether epsilon is infinite
+        bounds[0][pair, event] = bounds[1][pair, event] = np.inf if _exceeds(p[pair], q[pair], delta) else -np.inf
+    low, high = (np.where(is_identical, 0.0, np.maximum(event_epsilons.max(axis=1), 0.0)) for event_epsilons in bounds)
     return low, high
 
 
@@ -321,15 +332,15 @@ def _exceeds(p: Array, q: Array, level: float) -> bool:
     """
     excluded_mass = exact_sum(p[(q == 0) & (p > 0)])
     total = exact_sum(p)
-    short = abs(total - 1) <= Fraction(1, 2**53)
-    return excluded_mass > Fraction(level) * (1 if short else total)
+    is_rounded_sum = abs(total - 1) <= Fraction(1, 2**53)
+    return excluded_mass > Fraction(level) * (1 if is_rounded_sum else total)
 
 
 def _events(p: Array, q: Array) -> tuple[Array, Array, Array, Array]:
     """Running sums of p, q, p - q and |p - q| over the outputs, sorted by falling likelihood ratio p/q."""
-    in_both = (p > 0) & (q > 0)
-    ratio = log_ratios(np.where(in_both, p, 1.0), np.where(in_both, q, 1.0))
-    order = np.argsort(-np.select([in_both, p > 0], [ratio, np.inf], -np.inf), axis=1, kind="stable")
+    is_in_both = (p > 0) & (q > 0)
+    ratio = log_ratios(np.where(is_in_both, p, 1.0), np.where(is_in_both, q, 1.0))
+    order = np.argsort(-np.select([is_in_both, p > 0], [ratio, np.inf], -np.inf), axis=1, kind="stable")
     p, q = np.take_along_axis(p, order, 1), np.take_along_axis(q, order, 1)
     d = p - q
     return p.cumsum(axis=1), q.cumsum(axis=1), d.cumsum(axis=1), np.abs(d).cumsum(axis=1)
@@ -348,17 +359,21 @@ def _screen(matrix: Array, level: float) -> tuple[Array, Array]:
         low, high = screen(matrix, epsilon)
         np.fill_diagonal(high, 0.0)
         x, other = np.unravel_index(first_largest(low.ravel()), low.shape)
-        step = float(epsilon_of_pairs(matrix[[x]], matrix[[other]], level)[0][0])
-        if not step > epsilon or step == np.inf:
+        next_epsilon = float(epsilon_of_pairs(matrix[[x]], matrix[[other]], level)[0][0])
+        if not next_epsilon > epsilon or next_epsilon == np.inf:
             break
-        epsilon = step
-    if step == np.inf:
+        epsilon = next_epsilon
+    if next_epsilon == np.inf:
         bound = np.zeros((k, k))
         bound[x, other] = np.inf
         return bound, bound
     # If the delta of a pair at some epsilon is at most the level, this epsilon is large enough for the pair.
-    later = epsilon * (1 + 1e-9) + 1e-15
-    upper = np.where(high <= level, epsilon, np.where(screen(matrix, later)[1] <= level, later, np.inf))
+    slightly_larger_epsilon = epsilon * (1 + 1e-9) + 1e-15
+    upper = np.where(
+        high <= level,
+        epsilon,
+        np.where(screen(matrix, slightly_larger_epsilon)[1] <= level, slightly_larger_epsilon, np.inf),
+    )
     is_tied = screen(matrix, epsilon * (1 - TIE_RTOL))[0] > level
     lower = np.where(is_tied, epsilon * (1 - TIE_RTOL), -np.inf)
     lower[x, other] = epsilon

@@ -56,17 +56,17 @@ class Polynomial(Checked, ByValue, features=_columns, degree=positive_integer):
         x = x - (x.max(axis=0) + x.min(axis=0)) / 2
         x = x / np.where(np.abs(x).max(axis=0) > 0, np.abs(x).max(axis=0), 1.0)
         columns = [np.full(outputs, outputs**-0.5)]
-        level = [(columns[0], 0)]
+        level_functions = [(columns[0], 0)]
         for _ in range(self.degree):
             # Multiplying orthonormal functions instead of powers keeps high degrees well conditioned.
             products = []
-            for function, first in level:
-                for j in range(first, x.shape[1]):
-                    new = _orthogonal_part(x[:, j] * function, columns)
-                    if new is not None:
-                        columns.append(new)
-                    products.append((x[:, j] * function if new is None else new, j))
-            level = products if len(columns) < outputs else []
+            for function, first_feature in level_functions:
+                for j in range(first_feature, x.shape[1]):
+                    orthogonal_part = _orthogonal_part(x[:, j] * function, columns)
+                    if orthogonal_part is not None:
+                        columns.append(orthogonal_part)
+                    products.append((x[:, j] * function if orthogonal_part is None else orthogonal_part, j))
+            level_functions = products if len(columns) < outputs else []
         return np.stack(columns, axis=1)
 
 
@@ -111,12 +111,14 @@ def brackets(functions: FunctionClass, outputs: int, divergence: Restricted) -> 
 
 def _orthogonal_part(function: Array, columns: list[Array]) -> Array | None:
     """The normalized part of `function` outside the span of orthonormal `columns`; None if it is zero."""
-    span = np.stack(columns, axis=1)
-    size = float(np.linalg.norm(function))
+    basis = np.stack(columns, axis=1)
+    function_norm = float(np.linalg.norm(function))
     for _ in range(2):  # twice is enough [Kahan]
-        function = function - span @ (span.T @ function)
-    rest = float(np.linalg.norm(function))
-    return function / rest if rest > IN_SPAN * size and len(columns) < len(function) else None
+        function = function - basis @ (basis.T @ function)
+    remainder_norm = float(np.linalg.norm(function))
+    return (
+        function / remainder_norm if remainder_norm > IN_SPAN * function_norm and len(columns) < len(function) else None
+    )
 
 
 REFERENCE = "[CIM, Def 3]"
@@ -291,24 +293,24 @@ def capacity_bounded(
     if not isinstance(divergence, Restricted):
         raise invalid("divergence", "a restricted divergence such as RestrictedKL()", divergence)
     bracket = brackets(feature_map(features), channel.shape[1], divergence)
-    pairs = [np.stack([i, j], axis=1) for i, j in blocks(channel, graph)]
-    bounds = [divergence._unrestricted(channel.matrix[i], channel.matrix[j]) for i, j in blocks(channel, graph)]
+    pair_blocks = [np.stack([i, j], axis=1) for i, j in blocks(channel, graph)]
+    block_bounds = [divergence._unrestricted(channel.matrix[i], channel.matrix[j]) for i, j in blocks(channel, graph)]
     lower, upper, witness = 0.0, 0.0, None
-    if pairs:
-        rows, bound, pair = channel.matrix, np.concatenate(bounds), np.concatenate(pairs)
-        uppers = np.zeros(len(bound))
-        for position in _falling(bound):
-            if bound[position] <= lower * (1 - 2 * TIE_RTOL) or bound[position] == 0:
+    if pair_blocks:
+        matrix, unrestricted_bounds, pairs = channel.matrix, np.concatenate(block_bounds), np.concatenate(pair_blocks)
+        restricted_bounds = np.zeros(len(unrestricted_bounds))
+        for position in _falling(unrestricted_bounds):
+            if unrestricted_bounds[position] <= lower * (1 - 2 * TIE_RTOL) or unrestricted_bounds[position] == 0:
                 break  # not even an unrestricted adversary finds more in the remaining pairs
-            if bound[position] <= lower and position > first_largest(uppers):
+            if unrestricted_bounds[position] <= lower and position > first_largest(restricted_bounds):
                 continue  # nor here, and of pairs with equal values the first is named
-            x, other = pair[position]
-            low, high = bracket(rows[x], rows[other])
-            uppers[position] = min(high, bound[position])
-            low = low if low <= uppers[position] * (1 + 2 * TIE_RTOL) else 0.0  # nobody finds more
-            lower, upper = max(lower, low), max(upper, float(uppers[position]))
+            x, other = pairs[position]
+            low, high = bracket(matrix[x], matrix[other])
+            restricted_bounds[position] = min(high, unrestricted_bounds[position])
+            low = low if low <= restricted_bounds[position] * (1 + 2 * TIE_RTOL) else 0.0  # nobody finds more
+            lower, upper = max(lower, low), max(upper, float(restricted_bounds[position]))
         if upper > 0:
-            x, other = pair[first_largest(uppers)]
+            x, other = pairs[first_largest(restricted_bounds)]
             witness = Witness((channel.inputs[x], channel.inputs[other]))
     exact = upper == lower or upper - lower <= ATTAINED_GAP * (upper + 1e-6)
     return Guarantee(divergence.notion, upper, lower, witness, exact, REFERENCE, divergence.parameters)
@@ -318,5 +320,5 @@ def _falling(bound: Array) -> list[int]:
     """The positions of `bound` from the largest to the least, ties in the order of their positions."""
     order = np.argsort(-bound, kind="stable")
     sorted_bounds = bound[order]
-    group = np.concatenate([[0], np.cumsum(sorted_bounds[1:] < sorted_bounds[:-1] * (1 - TIE_RTOL))])
-    return [int(position) for position in order[np.lexsort((order, group))]]
+    tie_groups = np.concatenate([[0], np.cumsum(sorted_bounds[1:] < sorted_bounds[:-1] * (1 - TIE_RTOL))])
+    return [int(position) for position in order[np.lexsort((order, tie_groups))]]

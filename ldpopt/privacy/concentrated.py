@@ -67,16 +67,16 @@ def zcdp(channel: ChannelLike, xi: float = 0.0, max_order: float = math.inf, gra
     )  # fmt: skip
 
 
-def _screen(matrix: Array, xi: float, top: float) -> tuple[Array, Array]:
+def _screen(matrix: Array, xi: float, max_order: float) -> tuple[Array, Array]:
     """Bounds on rho of every ordered pair from a grid: between two orders, D/alpha <= later D/earlier order."""
     moments, pure = Moments.from_matrix(matrix), local_dp(matrix).value
     low, high = moments.mean[0] - xi, np.full(moments.infinite_losses.shape, -np.inf)
     order = 1.0
-    while order < top and not np.isinf(pure):
-        if (rest := max(pure - xi, 0.0) / order) <= max(float(low.max()), 0.0) or order > 1e12:
-            high = np.maximum(high, rest)  # covers all larger orders
+    while order < max_order and not np.isinf(pure):
+        if (later_bound := max(pure - xi, 0.0) / order) <= max(float(low.max()), 0.0) or order > 1e12:
+            high = np.maximum(high, later_bound)  # covers all larger orders
             break
-        next_order = min(order * 1.03, top)
+        next_order = min(order * 1.03, max_order)
         lower, upper = (bound - xi for bound in moments.divergence(next_order - 1))
         low = np.maximum(low, lower / next_order)
         high = np.maximum(high, upper / np.where(upper > 0, order, next_order))
@@ -101,13 +101,13 @@ def zcdp_of_pairs(
     loss = privacy_loss(p, q, entry_error)
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()
-    finite = np.flatnonzero(~(loss.infinite | loss.identical))
-    if not len(finite):
+    finite_pairs = np.flatnonzero(~(loss.infinite | loss.identical))
+    if not len(finite_pairs):
         return lower, upper
-    loss = loss.rows(finite)
-    means = loss.mean_lower, loss.mean_upper
-    lower[finite], upper[finite] = largest_slope(
-        loss.cumulant_at, means, loss.top_upper, xi, max_order - 1, loss.spread
+    loss = loss.rows(finite_pairs)
+    mean_bounds = loss.mean_lower, loss.mean_upper
+    lower[finite_pairs], upper[finite_pairs] = largest_slope(
+        loss.cumulant_at, mean_bounds, loss.top_upper, xi, max_order - 1, loss.spread
     )
     return lower, upper
 
@@ -162,12 +162,15 @@ def approximate_zcdp(channel: ChannelLike, delta: float, xi: float = 0.0, graph:
 def approximate_zcdp_of_pairs(p: Array, q: Array, delta: float, xi: float = 0.0) -> tuple[Array, Array]:
     """Bound rho of n pairs of rows, in the worse direction, (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
-    sides = []
+    rho_bounds = []
     for side in (0, 1):  # a cut slightly too low removes more than delta and bounds rho below; too high, above
-        left, right, entry_error = _conditioned(p, q, delta, side)
-        forward, back = (zcdp_of_pairs(*pair, xi, entry_error=entry_error) for pair in ((left, right), (right, left)))
-        sides.append(np.maximum(forward, back)[side])
-    return sides[0], sides[1]
+        conditional_p, conditional_q, entry_error = _conditioned(p, q, delta, side)
+        forward, backward = (
+            zcdp_of_pairs(*pair, xi, entry_error=entry_error)
+            for pair in ((conditional_p, conditional_q), (conditional_q, conditional_p))
+        )
+        rho_bounds.append(np.maximum(forward, backward)[side])
+    return rho_bounds[0], rho_bounds[1]
 
 
 def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Array, Array]:
@@ -177,12 +180,12 @@ def _conditioned(p: Array, q: Array, level: float, side: int) -> tuple[Array, Ar
     can_be_equal = ((cut_p == 0) | (cut_q == 0))[
         :, None
     ]  # delta is at least the total variation: the laws can be made equal
-    left, right = (
+    conditional_p, conditional_q = (
         np.where(can_be_equal, p, _cut(p, q, cut_p, log_shift)),
         np.where(can_be_equal, p, _cut(q, p, cut_q, -log_shift)),
     )
     factors = np.where(np.isinf(cut_p), 0.0, cut_p) + np.where(np.isinf(cut_q), 0.0, cut_q)
-    return left, right, ULP * (16 + 4 * factors)
+    return conditional_p, conditional_q, ULP * (16 + 4 * factors)
 
 
 def _screen_approximate(matrix: Array, level: float, xi: float) -> tuple[Array, Array]:
@@ -190,8 +193,11 @@ def _screen_approximate(matrix: Array, level: float, xi: float) -> tuple[Array, 
     k, m = matrix.shape
     low, high = np.full((k, k), -np.inf), np.full((k, k), -np.inf)
     for i, j in in_blocks(*np.triu_indices(k, 1), m):
-        left, right, entry_error = _conditioned(matrix[i], matrix[j], level, 1)
-        high[i, j] = np.maximum(_rho_upper(left, right, xi, entry_error), _rho_upper(right, left, xi, entry_error))
+        conditional_p, conditional_q, entry_error = _conditioned(matrix[i], matrix[j], level, 1)
+        high[i, j] = np.maximum(
+            _rho_upper(conditional_p, conditional_q, xi, entry_error),
+            _rho_upper(conditional_q, conditional_p, xi, entry_error),
+        )
     x, other = np.unravel_index(first_largest(high.ravel()), high.shape)
     low[x, other] = approximate_zcdp_of_pairs(matrix[[x]], matrix[[other]], level, xi)[0][0]
     return low, high
@@ -200,26 +206,26 @@ def _screen_approximate(matrix: Array, level: float, xi: float) -> tuple[Array, 
 def _rho_upper(p: Array, q: Array, xi: float, entry_error: Array) -> Array:
     """Upper bounds on rho from a grid of orders: between two, D/alpha is at most the later D over the earlier order."""
     loss = privacy_loss(p, q, entry_error)
-    size = loss.centred + loss.mean_upper[:, None]
-    error = (loss.slack.max(axis=1) + 8 * ULP * (1 + np.abs(size).max(axis=1))) * 4
+    losses = loss.centred + loss.mean_upper[:, None]
+    error = (loss.slack.max(axis=1) + 8 * ULP * (1 + np.abs(losses).max(axis=1))) * 4
     bound, order = np.zeros(len(p)), 1.0
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         while True:
-            rest = (loss.top_upper - xi) / order
-            if order > 1e12 or rest.max() <= 0.9 * bound.max():
+            later_bound = (loss.top_upper - xi) / order
+            if order > 1e12 or later_bound.max() <= 0.9 * bound.max():
                 break
             s = order * 1.03 - 1
-            top = s * size.max(axis=1)
-            total = (loss.p * np.exp(s * size - top[:, None])).sum(axis=1)
-            divergence = (top + np.log(total) + (p.shape[1] + 64) * ULP) / s + error - xi
+            max_exponent = s * losses.max(axis=1)
+            total = (loss.p * np.exp(s * losses - max_exponent[:, None])).sum(axis=1)
+            divergence = (max_exponent + np.log(total) + (p.shape[1] + 64) * ULP) / s + error - xi
             bound = np.maximum(bound, np.fmin(divergence, loss.top_upper - xi) / np.where(divergence > 0, order, 1 + s))
             order = 1 + s
-    bound = np.maximum(bound, rest) * (1 + 1e-9)
+    bound = np.maximum(bound, later_bound) * (1 + 1e-9)
     return np.asarray(np.where(loss.infinite, np.inf, np.maximum(bound, 0.0)))
 
 
 def _cut(p: Array, q: Array, epsilon: Array, log_shift: Array) -> Array:
-    """min(p, e^(epsilon + by) q); p itself where epsilon is infinite."""
+    """min(p, e^(epsilon + log_shift) q); p itself where epsilon is infinite."""
     limit = scaled(q, np.where(np.isinf(epsilon), 0.0, epsilon + log_shift))
     return np.asarray(np.minimum(p, np.where(np.isinf(epsilon)[:, None], np.inf, limit)))
 
@@ -296,23 +302,23 @@ def _screen_mcdp(matrix: Array) -> tuple[Array, Array]:
     low, high = np.zeros(moments.infinite_losses.shape), np.zeros(moments.infinite_losses.shape)
     for sign in (1.0, -1.0):
         s = 2.0**-6 / span
-        lower, upper = _cumulant(moments, sign * s)
-        low = np.maximum(low, 2 * lower / s**2)
+        cumulant_lower, cumulant_upper = _cumulant(moments, sign * s)
+        low = np.maximum(low, 2 * cumulant_lower / s**2)
         # 2 K/s^2 is a mean of variances of tilted laws; a tilt by s changes a variance by at most exp(s span).
-        high = np.maximum(high, 2 * upper / s**2 * np.exp(2 * s * span))
-        while (rest := 2 * span / s) > float(low.max()) and s * span < 1e12:
-            next_s, before = 1.2 * s, upper
-            lower, upper = _cumulant(moments, sign * next_s)
-            low = np.maximum(low, 2 * lower / next_s**2)
+        high = np.maximum(high, 2 * cumulant_upper / s**2 * np.exp(2 * s * span))
+        while (later_bound := 2 * span / s) > float(low.max()) and s * span < 1e12:
+            next_s, previous_upper = 1.2 * s, cumulant_upper
+            cumulant_lower, cumulant_upper = _cumulant(moments, sign * next_s)
+            low = np.maximum(low, 2 * cumulant_lower / next_s**2)
             with np.errstate(divide="ignore", invalid="ignore"):
-                slope = (upper - before) / (next_s - s)
-                start = before - slope * s
-                has_peak = (start < 0) & (-2 * start >= slope * s) & (-2 * start <= slope * next_s)
-                peak = np.where(has_peak, -(slope**2) / (2 * start), 0.0)
-            ends = np.maximum(2 * before / s**2, 2 * upper / next_s**2)
-            high = np.maximum(high, np.nan_to_num(np.maximum(peak, ends), nan=np.inf, posinf=np.inf))
+                slope = (cumulant_upper - previous_upper) / (next_s - s)
+                intercept = previous_upper - slope * s
+                has_peak = (intercept < 0) & (-2 * intercept >= slope * s) & (-2 * intercept <= slope * next_s)
+                peak = np.where(has_peak, -(slope**2) / (2 * intercept), 0.0)
+            end_bounds = np.maximum(2 * previous_upper / s**2, 2 * cumulant_upper / next_s**2)
+            high = np.maximum(high, np.nan_to_num(np.maximum(peak, end_bounds), nan=np.inf, posinf=np.inf))
             s = next_s
-        high = np.maximum(high, rest)
+        high = np.maximum(high, later_bound)
     return np.sqrt(low) * (1 - 1e-9), np.sqrt(high) * (1 + 1e-9)
 
 
@@ -334,17 +340,21 @@ def subgaussian_of_pairs(p: Array, q: Array) -> tuple[Array, Array]:
     loss = privacy_loss(p, q, 0.0)
     lower = np.where(loss.infinite, np.inf, 0.0)
     upper = lower.copy()
-    flat = np.ptp(loss.centred, axis=1) == 0
+    is_flat = np.ptp(loss.centred, axis=1) == 0
     # Where only rounding has made rows equal, tau is at most the largest deviation of the loss (Hoeffding).
-    upper[flat & ~loss.identical & ~loss.infinite] = 2 * loss.slack.max(axis=1)[flat & ~loss.identical & ~loss.infinite]
-    finite = np.flatnonzero(~(loss.infinite | loss.identical | flat))
-    if not len(finite):
+    upper[is_flat & ~loss.identical & ~loss.infinite] = (
+        2 * loss.slack.max(axis=1)[is_flat & ~loss.identical & ~loss.infinite]
+    )
+    finite_pairs = np.flatnonzero(~(loss.infinite | loss.identical | is_flat))
+    if not len(finite_pairs):
         return lower, upper
-    loss = loss.rows(finite)
-    reach = np.where(loss.p > 0, np.abs(loss.centred) + loss.slack, 0.0).max(axis=1)
-    variance = (loss.p * loss.centred**2).sum(axis=1)
+    loss = loss.rows(finite_pairs)
+    largest_deviation = np.where(loss.p > 0, np.abs(loss.centred) + loss.slack, 0.0).max(axis=1)
+    loss_variance = (loss.p * loss.centred**2).sum(axis=1)
     rounding = (loss.p * loss.slack * (2 * np.abs(loss.centred) + loss.slack)).sum(axis=1)
-    error = 40 * ULP * variance + rounding + 16 * loss.p.shape[1] * SUBNORMAL
-    variances = np.maximum(variance - error, 0.0), variance + error
-    lower[finite], upper[finite] = largest_spread(loss.cumulant_at, variances, reach, loss.spread)
+    error = 40 * ULP * loss_variance + rounding + 16 * loss.p.shape[1] * SUBNORMAL
+    variance_bounds = np.maximum(loss_variance - error, 0.0), loss_variance + error
+    lower[finite_pairs], upper[finite_pairs] = largest_spread(
+        loss.cumulant_at, variance_bounds, largest_deviation, loss.spread
+    )
     return lower, upper

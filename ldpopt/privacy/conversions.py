@@ -84,9 +84,9 @@ def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
     epsilon = need(PureDP, claim).epsilon
     order = RenyiDP(order, 0.0).order
     if math.isinf(order) or math.isinf(epsilon):
-        value = epsilon
+        renyi_epsilon = epsilon
     elif order == 1:
-        value = epsilon * math.tanh(epsilon / 2)
+        renyi_epsilon = epsilon * math.tanh(epsilon / 2)
     else:
         # With a = (order - 1/2) eps and b = eps/2, a - b = (order - 1) eps is computed directly, not as a difference.
         gap, b = (order - 1) * epsilon, epsilon / 2
@@ -94,8 +94,8 @@ def pure_to_renyi(claim: Given, order: float) -> RenyiDP:
             log_ratio = math.log1p(2 * math.sinh(order * epsilon / 2) * math.sinh(gap / 2) / math.cosh(b))
         else:
             log_ratio = gap + math.log1p(math.expm1(-2 * gap) / (math.exp(2 * b) + 1) if b < 350 else 0.0)
-        value = min(epsilon, log_ratio / (order - 1))
-    return RenyiDP(order, up(max(0.0, value), 64), tight=True, reference="[M, Prop 5; KOV15]")
+        renyi_epsilon = min(epsilon, log_ratio / (order - 1))
+    return RenyiDP(order, up(max(0.0, renyi_epsilon), 64), tight=True, reference="[M, Prop 5; KOV15]")
 
 
 def pure_to_zcdp(claim: Given) -> ZCDP:
@@ -226,8 +226,8 @@ def renyi_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     ApproximateDP(epsilon=2.03506, delta=1e-06) (not tight, [M, Prop 3])
     """
     claim, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
-    value = claim.epsilon + (math.inf if claim.order == 1 else -math.log(delta) / (claim.order - 1))
-    return ApproximateDP(up(value, 16), delta, tight=False, reference="[M, Prop 3]")
+    approximate_epsilon = claim.epsilon + (math.inf if claim.order == 1 else -math.log(delta) / (claim.order - 1))
+    return ApproximateDP(up(approximate_epsilon, 16), delta, tight=False, reference="[M, Prop 3]")
 
 
 def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
@@ -240,10 +240,12 @@ def renyi_to_approximate_sharp(claim: Given, delta: float) -> ApproximateDP:
     1.605152
     """
     claim, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
-    value = renyi_to_approximate_closed(claim, delta).epsilon
-    if 1 < claim.order < math.inf and 0 < delta < 1 and 0 < value < math.inf:
-        value = min(value, least_epsilon(claim.order, claim.epsilon, delta, value))
-    return ApproximateDP(value, delta, tight=False, reference="[ALCKS, Thm 3]")
+    approximate_epsilon = renyi_to_approximate_closed(claim, delta).epsilon
+    if 1 < claim.order < math.inf and 0 < delta < 1 and 0 < approximate_epsilon < math.inf:
+        approximate_epsilon = min(
+            approximate_epsilon, least_epsilon(claim.order, claim.epsilon, delta, approximate_epsilon)
+        )
+    return ApproximateDP(approximate_epsilon, delta, tight=False, reference="[ALCKS, Thm 3]")
 
 
 def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
@@ -258,12 +260,14 @@ def renyi_to_approximate_closed(claim: Given, delta: float) -> ApproximateDP:
     claim, delta = need(RenyiDP, claim), number_up_to(delta, "delta")
     a = claim.order
     if a == 1 or math.isinf(claim.epsilon):
-        value = math.inf
+        approximate_epsilon = math.inf
     elif math.isinf(a):
-        value = claim.epsilon
+        approximate_epsilon = claim.epsilon
     else:
-        value = sum_up(claim.epsilon, math.log1p(-1 / a), -math.log(a) / (a - 1), -math.log(delta) / (a - 1))
-    return ApproximateDP(max(0.0, value), delta, tight=False, reference="[CKS, Prop 12]")
+        approximate_epsilon = sum_up(
+            claim.epsilon, math.log1p(-1 / a), -math.log(a) / (a - 1), -math.log(delta) / (a - 1)
+        )
+    return ApproximateDP(max(0.0, approximate_epsilon), delta, tight=False, reference="[CKS, Prop 12]")
 
 
 def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
@@ -275,8 +279,8 @@ def zcdp_to_renyi(claim: Given, order: float) -> RenyiDP:
     claim = need(ZCDP, claim)
     order = RenyiDP(order, 0.0).order
     growth = claim.rho * order if claim.rho > 0 else 0.0
-    value = sum_up(claim.xi, growth) if math.isfinite(growth) else math.inf
-    return RenyiDP(order, max(0.0, value), tight=True, reference="[BS, Def 1.1]")
+    divergence_bound = sum_up(claim.xi, growth) if math.isfinite(growth) else math.inf
+    return RenyiDP(order, max(0.0, divergence_bound), tight=True, reference="[BS, Def 1.1]")
 
 
 def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
@@ -289,8 +293,8 @@ def zcdp_to_approximate(claim: Given, delta: float) -> ApproximateDP:
     """
     claim, delta = need(ZCDP, claim), number_up_to(delta, "delta")
     xi, rho = claim.xi, claim.rho
-    value = sum_up(xi, rho, math.sqrt(4 * rho * -math.log(delta))) if rho < math.inf else math.inf
-    return ApproximateDP(max(0.0, value), delta, tight=False, reference="[BS, Lemma 3.5]")
+    approximate_epsilon = sum_up(xi, rho, math.sqrt(4 * rho * -math.log(delta))) if rho < math.inf else math.inf
+    return ApproximateDP(max(0.0, approximate_epsilon), delta, tight=False, reference="[BS, Lemma 3.5]")
 
 
 def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
@@ -302,14 +306,14 @@ def zcdp_delta(claim: Given, epsilon: float) -> ApproximateDP:
     ApproximateDP(epsilon=2, delta=1.115e-05) (not tight, [BS, Lemma 3.6])
     """
     claim, epsilon = need(ZCDP, claim), nonnegative(epsilon, "epsilon")
-    rho, over = claim.rho, math.fsum((epsilon, -claim.xi, -claim.rho))  # `fsum` gives the exact sign
-    value = 0.0 if over >= 0 else 1.0
-    if rho > 0 and over >= 0:
-        u = over / (2 * rho)
-        last = 2 / (1 + u + math.sqrt((1 + u) ** 2 + 4 / (math.pi * rho)))
-        factor = min(1.0, math.sqrt(math.pi * rho), 1 / (1 + u), last)
-        value = max(SUBNORMAL, math.exp(-over * over / (4 * rho) * (1 - 1e-15)) * factor)
-    return ApproximateDP(epsilon, min(1.0, up(value, 64)), tight=False, reference="[BS, Lemma 3.6]")
+    rho, epsilon_excess = claim.rho, math.fsum((epsilon, -claim.xi, -claim.rho))  # `fsum` gives the exact sign
+    delta_bound = 0.0 if epsilon_excess >= 0 else 1.0
+    if rho > 0 and epsilon_excess >= 0:
+        u = epsilon_excess / (2 * rho)
+        last_factor = 2 / (1 + u + math.sqrt((1 + u) ** 2 + 4 / (math.pi * rho)))
+        factor = min(1.0, math.sqrt(math.pi * rho), 1 / (1 + u), last_factor)
+        delta_bound = max(SUBNORMAL, math.exp(-epsilon_excess * epsilon_excess / (4 * rho) * (1 - 1e-15)) * factor)
+    return ApproximateDP(epsilon, min(1.0, up(delta_bound, 64)), tight=False, reference="[BS, Lemma 3.6]")
 
 
 def zcdp_delta_sharp(claim: Given, epsilon: float) -> ApproximateDP:
@@ -325,13 +329,13 @@ def zcdp_delta_sharp(claim: Given, epsilon: float) -> ApproximateDP:
     """
     claim, epsilon = need(ZCDP, claim), nonnegative(epsilon, "epsilon")
     if math.isinf(claim.rho) or math.isinf(claim.xi):
-        value = 1.0
+        delta_bound = 1.0
     elif claim.rho == 0:  # the divergence of order inf is at most xi
-        over = epsilon - claim.xi
-        value = up(-math.expm1(over) / (1 + math.exp(-claim.xi)), 16) if over < 0 else 0.0
+        epsilon_excess = epsilon - claim.xi
+        delta_bound = up(-math.expm1(epsilon_excess) / (1 + math.exp(-claim.xi)), 16) if epsilon_excess < 0 else 0.0
     else:
-        value = min(zcdp_delta(claim, epsilon).delta, _least_delta(claim, epsilon))
-    return ApproximateDP(epsilon, value, tight=False, reference="[ALCKS, Thm 3]")
+        delta_bound = min(zcdp_delta(claim, epsilon).delta, _least_delta(claim, epsilon))
+    return ApproximateDP(epsilon, delta_bound, tight=False, reference="[ALCKS, Thm 3]")
 
 
 def _least_delta(claim: ZCDP, epsilon: float) -> float:
@@ -341,13 +345,17 @@ def _least_delta(claim: ZCDP, epsilon: float) -> float:
         order = 1 + math.exp(log_excess)
         return largest_delta(order, epsilon, zcdp_to_renyi(claim, order).epsilon, gap)
 
-    best = (epsilon - claim.xi + claim.rho) / (2 * claim.rho)  # where exp((a - 1)(xi + a rho - epsilon)) is least
-    centre = math.log(min(max(best - 1, math.sqrt(1 / claim.rho), 1e-3), 1e8))
+    tail_order = (epsilon - claim.xi + claim.rho) / (2 * claim.rho)  # where exp((a - 1)(xi + a rho - epsilon)) is least
+    centre = math.log(min(max(tail_order - 1, math.sqrt(1 / claim.rho), 1e-3), 1e8))
     low, high = centre - 12, min(centre + 3, 20.0)
     for width, gap in ((3e-2, 1e-4), (1e-4, 1e-10)):
         while high - low > width:  # the conversion of one order has one minimum over orders
-            left, right = low + 0.382 * (high - low), high - 0.382 * (high - low)
-            low, high = (low, right) if delta_of_order(left, gap) <= delta_of_order(right, gap) else (left, high)
+            lower_point, upper_point = low + 0.382 * (high - low), high - 0.382 * (high - low)
+            low, high = (
+                (low, upper_point)
+                if delta_of_order(lower_point, gap) <= delta_of_order(upper_point, gap)
+                else (lower_point, high)
+            )
         if gap > 1e-10:
             low, high = low - width, high + width
     middle = (low + high) / 2
@@ -381,10 +389,10 @@ def _best_order(claim: ZCDP, delta: float) -> float:
         return renyi_to_approximate_closed(zcdp_to_renyi(claim, order), delta).epsilon
 
     guess = math.log(math.sqrt(max(-math.log(delta), 1e-3) / claim.rho))
-    minimum = minimize_scalar(
+    minimization = minimize_scalar(
         epsilon_of_order, bounds=(guess - 6, guess + 6), method="bounded", options={"xatol": 1e-9}
     )
-    return min(epsilon_of_order(float(minimum.x)), epsilon_of_order(guess))
+    return min(epsilon_of_order(float(minimization.x)), epsilon_of_order(guess))
 
 
 def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> ApproximateDP:
@@ -396,9 +404,9 @@ def approximate_zcdp_to_approximate(claim: Given, epsilon: float) -> Approximate
     ApproximateDP(epsilon=2, delta=1.215e-05) (not tight, [BS, Lemma 8.8])
     """
     claim, epsilon = need(ApproximateZCDP, claim), number(epsilon, "epsilon")
-    inner = zcdp_delta(ZCDP(claim.xi, claim.rho), epsilon).delta
-    value = min(1.0, up(claim.delta + (1 - claim.delta) * inner, 8))
-    return ApproximateDP(epsilon, value, tight=False, reference="[BS, Lemma 8.8]")
+    conditional_delta = zcdp_delta(ZCDP(claim.xi, claim.rho), epsilon).delta
+    total_delta = min(1.0, up(claim.delta + (1 - claim.delta) * conditional_delta, 8))
+    return ApproximateDP(epsilon, total_delta, tight=False, reference="[BS, Lemma 8.8]")
 
 
 def approximate_zcdp_to_approximate_sharp(claim: Given, epsilon: float) -> ApproximateDP:
@@ -408,9 +416,9 @@ def approximate_zcdp_to_approximate_sharp(claim: Given, epsilon: float) -> Appro
     True
     """
     claim, epsilon = need(ApproximateZCDP, claim), nonnegative(epsilon, "epsilon")
-    inner = zcdp_delta_sharp(ZCDP(claim.xi, claim.rho), epsilon).delta
-    value = min(1.0, up(claim.delta + (1 - claim.delta) * inner, 8))
-    return ApproximateDP(epsilon, value, tight=False, reference="[BS, Lemma 8.8]")
+    conditional_delta = zcdp_delta_sharp(ZCDP(claim.xi, claim.rho), epsilon).delta
+    total_delta = min(1.0, up(claim.delta + (1 - claim.delta) * conditional_delta, 8))
+    return ApproximateDP(epsilon, total_delta, tight=False, reference="[BS, Lemma 8.8]")
 
 
 def approximate_zcdp_to_epsilon(claim: Given, delta: float) -> ApproximateDP:

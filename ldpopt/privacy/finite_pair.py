@@ -88,10 +88,16 @@ class FinitePair(Pictured):
         array([0.      , 0.395494, 0.459012, 0.145494, 0.      ])
         """
         epsilon, delta, eta = checked(epsilon, delta, eta)
-        delta, share = kept_mass(epsilon, delta, eta)
-        randomized_mass, low = (1 - delta) * share, 1 / (1 + math.exp(epsilon))
+        delta, randomized_share = kept_mass(epsilon, delta, eta)
+        randomized_mass, lie_probability = (1 - delta) * randomized_share, 1 / (1 + math.exp(epsilon))
         p = np.array(
-            [delta, randomized_mass / (1 + math.exp(-epsilon)), (1 - delta) * (1 - share), randomized_mass * low, 0.0]
+            [
+                delta,
+                randomized_mass / (1 + math.exp(-epsilon)),
+                (1 - delta) * (1 - randomized_share),
+                randomized_mass * lie_probability,
+                0.0,
+            ]
         )
         return cls(p, p[::-1], ("p only", "p", "erased", "q", "q only"))
 
@@ -104,18 +110,18 @@ class FinitePair(Pictured):
         """
         channel = as_channel(channel)
         i, j = ordered_pairs(channel, graph)
-        rows = [cls(channel.matrix[a], channel.matrix[b]).ordered for a, b in zip(i, j, strict=True)]
-        return cls.tightest_dominating(rows) if rows else cls(np.ones(1), np.ones(1))
+        pairs = [cls(channel.matrix[a], channel.matrix[b]).ordered for a, b in zip(i, j, strict=True)]
+        return cls.tightest_dominating(pairs) if pairs else cls(np.ones(1), np.ones(1))
 
     @classmethod
     def tightest_dominating(cls, pairs: Iterable[FinitePair]) -> FinitePair:
         """Build the tightest pair that dominates all of `pairs`."""
-        distinct = list(dict.fromkeys(pair.ordered for pair in pairs))
-        if not distinct:
+        distinct_pairs = list(dict.fromkeys(pair.ordered for pair in pairs))
+        if not distinct_pairs:
             raise invalid("pairs", "at least one pair", Phrase("an empty list"))
-        if len(distinct) == 1:
-            return distinct[0]
-        return cls(*least_pair([(pair.p, pair.q) for pair in distinct])).ordered
+        if len(distinct_pairs) == 1:
+            return distinct_pairs[0]
+        return cls(*least_pair([(pair.p, pair.q) for pair in distinct_pairs])).ordered
 
     @classmethod
     def through(
@@ -148,13 +154,13 @@ class FinitePair(Pictured):
         >>> round(float(FinitePair.of_parameters(1.0).subsampled(0.1).local_dp()), 9)  # log(1 + (e - 1)/10)
         0.158565079
         """
-        share = unit_interval(rate, "rate")
-        if share == 0 or np.array_equal(self.p, self.q):
+        checked_rate = unit_interval(rate, "rate")
+        if checked_rate == 0 or np.array_equal(self.p, self.q):
             return FinitePair(self.q, self.q, self.outputs)
         step = 2.0**-46
-        while (raised_rate := share * (1 + step)) < 1:
+        while (raised_rate := checked_rate * (1 + step)) < 1:
             sampled_pair = FinitePair(self.q + raised_rate * (self.p - self.q), self.q, self.outputs)
-            if _covers(sampled_pair, self, share):
+            if _covers(sampled_pair, self, checked_rate):
                 return sampled_pair
             step *= 4
         return self  # the rate 1, which dominates every smaller one
@@ -167,9 +173,9 @@ class FinitePair(Pictured):
     @cached_property
     def losses(self) -> Array:
         """The privacy losses log p/q, shape (m,): inf where only q is 0, -inf where only p is 0, 0 where both are 0."""
-        in_both = (self.p > 0) & (self.q > 0)
-        finite = log_ratios(np.where(in_both, self.p, 1.0), np.where(in_both, self.q, 1.0))
-        return np.select([in_both, self.p > 0, self.q > 0], [finite, np.inf, -np.inf], 0.0)
+        is_in_both = (self.p > 0) & (self.q > 0)
+        finite_losses = log_ratios(np.where(is_in_both, self.p, 1.0), np.where(is_in_both, self.q, 1.0))
+        return np.select([is_in_both, self.p > 0, self.q > 0], [finite_losses, np.inf, -np.inf], 0.0)
 
     @property
     def infinite(self) -> float:
@@ -215,24 +221,28 @@ def _covers(sampled_pair: FinitePair, pair: FinitePair, rate: float) -> bool:
     `sampled_pair` is linear between its losses, so they are compared there.
     """
     # Also a little beyond each loss: past the largest one, the hockey stick may be zero.
-    sizes = np.abs(sampled_pair.losses - shift(sampled_pair.p[None], sampled_pair.q[None]).value[0])
-    sizes = sizes[np.isfinite(sizes)]
-    for epsilon in np.unique(np.concatenate([[0.0], sizes, sizes * (1 + 16 * ULP)])).tolist():
-        growth, back = math.expm1(epsilon), 0.0
+    absolute_losses = np.abs(sampled_pair.losses - shift(sampled_pair.p[None], sampled_pair.q[None]).value[0])
+    absolute_losses = absolute_losses[np.isfinite(absolute_losses)]
+    for epsilon in np.unique(np.concatenate([[0.0], absolute_losses, absolute_losses * (1 + 16 * ULP)])).tolist():
+        growth, backward_upper = math.expm1(epsilon), 0.0
         # Forward: r p + (1 - r) q - E q = r (p - (1 + (E - 1)/r) q). Back: q - E (r p + (1 - r) q) = c (q - (E r/c) p).
-        inner = math.log1p(growth / rate) * (1 - 16 * ULP)
-        forward = rate * float(hockey_stick_of_pairs(pair.p, pair.q, inner)[1][0]) * (1 + 8 * ULP)
+        pair_epsilon = math.log1p(growth / rate) * (1 - 16 * ULP)
+        forward_upper = rate * float(hockey_stick_of_pairs(pair.p, pair.q, pair_epsilon)[1][0]) * (1 + 8 * ULP)
         scale = rate * math.exp(epsilon)
         if growth < scale:
             complement = 1 - growth / scale
-            inner = -math.log(complement) - 16 * ULP / complement if complement < 0.5 else -math.log1p(-growth / scale)
-            inner = max(inner, 0.0) * (1 - 16 * ULP)
-            back = (scale - growth + 4 * ULP * scale) * float(hockey_stick_of_pairs(pair.q, pair.p, inner)[1][0])
-        ours = (
+            pair_epsilon = (
+                -math.log(complement) - 16 * ULP / complement if complement < 0.5 else -math.log1p(-growth / scale)
+            )
+            pair_epsilon = max(pair_epsilon, 0.0) * (1 - 16 * ULP)
+            backward_upper = (scale - growth + 4 * ULP * scale) * float(
+                hockey_stick_of_pairs(pair.q, pair.p, pair_epsilon)[1][0]
+            )
+        sampled_lowers = (
             hockey_stick_of_pairs(a, b, epsilon)[0][0]
             for a, b in ((sampled_pair.p, sampled_pair.q), (sampled_pair.q, sampled_pair.p))
         )
-        if not all(low >= high for low, high in zip(ours, (forward, back), strict=True)):
+        if not all(low >= high for low, high in zip(sampled_lowers, (forward_upper, backward_upper), strict=True)):
             return False
-    impossible = pair.p[pair.q == 0].sum()
-    return bool(impossible == 0 or sampled_pair.p[sampled_pair.q == 0].sum() >= rate * impossible)
+    impossible_mass = pair.p[pair.q == 0].sum()
+    return bool(impossible_mass == 0 or sampled_pair.p[sampled_pair.q == 0].sum() >= rate * impossible_mass)

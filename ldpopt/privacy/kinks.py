@@ -63,47 +63,49 @@ class ReLU(Checked, ByValue, features=line):
 
     def renyi(self, p: Array, q: Array, order: float) -> tuple[float, float]:
         """Bound the restricted Rényi divergence of `order` >= 1 (nats) of rows p, q (m,); order 1 is KL."""
-        phi, first, second = self._by_level(p, q)
-        if any(a > 0 and b == 0 for a, b in zip((first[0], first[-1]), (second[0], second[-1]), strict=True)):
+        phi, p_masses, q_masses = self._by_level(p, q)
+        if any(a > 0 and b == 0 for a, b in zip((p_masses[0], p_masses[-1]), (q_masses[0], q_masses[-1]), strict=True)):
             return 0.0, math.inf
-        if len(phi) == 1 or first == second:
+        if len(phi) == 1 or p_masses == q_masses:
             return 0.0, 0.0
-        ends = [_bracket(phi, first, second, order, sign) for sign in (1, -1)]
-        return max(low for low, _ in ends), max(high for _, high in ends)
+        sign_bounds = [_bracket(phi, p_masses, q_masses, order, sign) for sign in (1, -1)]
+        return max(low for low, _ in sign_bounds), max(high for _, high in sign_bounds)
 
     def total_variation(self, p: Array, q: Array) -> tuple[float, float]:
         """Bound the largest E_p h - E_q h over h of the class with values in [0, 1]."""
-        phi, first, second = self._by_level(p, q)
-        difference = [a - b for a, b in zip(first, second, strict=True)]
+        phi, p_masses, q_masses = self._by_level(p, q)
+        difference = [a - b for a, b in zip(p_masses, q_masses, strict=True)]
         distance = max(_hinges(phi, difference), _hinges(phi, [-d for d in difference]))
         return float_down(distance), float_up(distance)
 
     def _by_level(self, p: Array, q: Array) -> tuple[Numbers, Numbers, Numbers]:
         """The numbers phi that occur, rising, and the two distributions of phi."""
-        levels, place = np.unique(self.features, return_inverse=True)
+        levels, level_indices = np.unique(self.features, return_inverse=True)
         distributions = [[Fraction(0)] * len(levels) for _ in range(2)]
         for distribution, row in zip(distributions, (p, q), strict=True):
-            for index, mass in zip(place.tolist(), row.tolist(), strict=True):
+            for index, mass in zip(level_indices.tolist(), row.tolist(), strict=True):
                 distribution[index] += Fraction(mass)
         totals = [sum(distribution) for distribution in distributions]
-        occurring = [index for index in range(len(levels)) if distributions[0][index] or distributions[1][index]]
-        phi = [Fraction(levels[index]) for index in occurring]
-        first, second = (
-            [distribution[index] / total for index in occurring]
+        occurring_indices = [
+            index for index in range(len(levels)) if distributions[0][index] or distributions[1][index]
+        ]
+        phi = [Fraction(levels[index]) for index in occurring_indices]
+        p_masses, q_masses = (
+            [distribution[index] / total for index in occurring_indices]
             for distribution, total in zip(distributions, totals, strict=True)
         )
-        return phi, first, second
+        return phi, p_masses, q_masses
 
 
 def _hinges(phi: Numbers, difference: Numbers) -> Fraction:
     """The largest sum of `difference` times a convex function with values in [0, 1]."""
-    left = _one_sided(phi, difference)
-    right = _one_sided([-x for x in reversed(phi)], difference[::-1])[::-1]
+    falling_objectives = _one_sided(phi, difference)
+    rising_objectives = _one_sided([-x for x in reversed(phi)], difference[::-1])[::-1]
     # The falling hinge is zero from output j on, the rising one up to output j.
-    falls = list(accumulate(left, max))
-    rises = list(accumulate(reversed(right), max))[::-1]
+    best_falling = list(accumulate(falling_objectives, max))
+    best_rising = list(accumulate(reversed(rising_objectives), max))[::-1]
     # A single line that falls or rises all the way is the hinge at the last output.
-    return max((a + b for a, b in zip(falls, rises, strict=True)), default=Fraction(0))
+    return max((a + b for a, b in zip(best_falling, best_rising, strict=True)), default=Fraction(0))
 
 
 def _one_sided(phi: Numbers, difference: Numbers) -> Numbers:
@@ -133,21 +135,21 @@ def _best_function(phi: Numbers, p: Numbers, q: Numbers, order: float, sign: int
     """
     from scipy.optimize import lsq_linear
 
-    first, second = (np.array([float(x) for x in law]) for law in (p, q))
+    p_masses, q_masses = (np.array([float(x) for x in law]) for law in (p, q))
     basis = _basis(phi, sign)
     bounds = (np.r_[-np.inf, -np.inf, np.zeros(basis.shape[1] - 2)], np.full(basis.shape[1], np.inf))
-    dual = 0.0 if order == 1 else order / (order - 1)
+    dual_order = 0.0 if order == 1 else order / (order - 1)
 
     def loss(x: Array) -> tuple[float, Array, Array]:
         """Compute the convex loss, the measure r, and the curvature of each output."""
         h = basis @ x
         if order == 1:
-            r = second * np.exp(h)
-            return float(r.sum() - first @ h), r, r
-        r = second * np.sign(h) * np.abs(h) ** (dual - 1)
+            r = q_masses * np.exp(h)
+            return float(r.sum() - p_masses @ h), r, r
+        r = q_masses * np.sign(h) * np.abs(h) ** (dual_order - 1)
         # Below dual = 2 the quadratic with curvature |h|^(dual-2) lies above the loss everywhere: each step gains.
-        size = np.maximum(np.abs(h), 1e-9 * float(np.abs(h).max())) ** (dual - 2)
-        return float(np.abs(h) @ np.abs(r) / dual - first @ h), r, second * max(dual - 1, 1.0) * size
+        size = np.maximum(np.abs(h), 1e-9 * float(np.abs(h).max())) ** (dual_order - 2)
+        return float(np.abs(h) @ np.abs(r) / dual_order - p_masses @ h), r, q_masses * max(dual_order - 1, 1.0) * size
 
     x = np.zeros(basis.shape[1])
     x[0] = 0.0 if order == 1 else 1.0
@@ -156,18 +158,18 @@ def _best_function(phi: Numbers, p: Numbers, q: Numbers, order: float, sign: int
         for _ in range(_MAX_NEWTON_STEPS):
             root = np.sqrt(curvature)
             # The quadratic model, as least squares with bounds: | root B (x' - x) - (p - r) / root |.
-            target = root * (basis @ x) + (first - r) / np.maximum(root, 1e-150)
+            target = root * (basis @ x) + (p_masses - r) / np.maximum(root, 1e-150)
             method = "bvls" if len(x) < 100 else "trf"
             step = lsq_linear(root[:, None] * basis, target, bounds, method=method).x - x
-            gain, size = float((r - first) @ (basis @ step)), 1.0
+            gain, size = float((r - p_masses) @ (basis @ step)), 1.0
             while size > 1e-10 and not loss(x + size * step)[0] <= value + 1e-4 * size * gain:
                 size /= 2
-            after = loss(x + size * step)
-            if size <= 1e-10 or not all(np.isfinite(part).all() for part in after):
+            next_loss = loss(x + size * step)
+            if size <= 1e-10 or not all(np.isfinite(array).all() for array in next_loss):
                 break
-            before, x = value, x + size * step
-            value, r, curvature = after
-            if before - value <= _MIN_DECREASE_RTOL * (1 + abs(value)):
+            previous_value, x = value, x + size * step
+            value, r, curvature = next_loss
+            if previous_value - value <= _MIN_DECREASE_RTOL * (1 + abs(value)):
                 break
     return x, loss(x)[1]
 
@@ -180,37 +182,41 @@ def _basis(phi: Numbers, sign: int) -> Array:
     return np.column_stack([np.ones(len(x)), x, *(sign * np.maximum(x - t, 0.0) for t in x[1:-1])])
 
 
-def _majorizing(phi: Numbers, p: Numbers, r: Numbers, positive: bool, sign: int) -> Numbers:
+def _majorizing(phi: Numbers, p: Numbers, r: Numbers, is_positive: bool, sign: int) -> Numbers:
     """A measure near r that majorizes p (sign 1) or that p majorizes (sign -1), exactly; with positive masses."""
     mean = sum((a * x for a, x in zip(p, phi, strict=True)), Fraction(0))
-    spread = _between(phi, mean, 0, len(phi) - 1)
-    inner = max(index for index in range(len(phi) - 1) if phi[index] <= mean)
-    narrow = _between(phi, mean, inner, inner + 1)
-    extreme = spread if sign > 0 else narrow
+    widest_measure = _between(phi, mean, 0, len(phi) - 1)
+    index_at_mean = max(index for index in range(len(phi) - 1) if phi[index] <= mean)
+    narrowest_measure = _between(phi, mean, index_at_mean, index_at_mean + 1)
+    extreme_measure = widest_measure if sign > 0 else narrowest_measure
     # The mass and the mean of p, by the two ends of the extreme measure.
     missing_mass, missing_moment = 1 - sum(r), mean - sum(a * x for a, x in zip(r, phi, strict=True))
-    low, high = (0, len(phi) - 1) if sign > 0 else (inner, inner + 1)
-    share = (missing_moment - missing_mass * phi[low]) / (phi[high] - phi[low])
+    low, high = (0, len(phi) - 1) if sign > 0 else (index_at_mean, index_at_mean + 1)
+    high_mass = (missing_moment - missing_mass * phi[low]) / (phi[high] - phi[low])
     r = [
-        a + (missing_mass - share if index == low else 0) + (share if index == high else 0) for index, a in enumerate(r)
+        a + (missing_mass - high_mass if index == low else 0) + (high_mass if index == high else 0)
+        for index, a in enumerate(r)
     ]
     mix_fraction = Fraction(0)
     for index in range(1, len(phi) - 1):
         shortfall = sign * (_tail_moment(phi, p, index) - _tail_moment(phi, r, index))
-        excess = sign * (_tail_moment(phi, extreme, index) - _tail_moment(phi, p, index))
+        excess = sign * (_tail_moment(phi, extreme_measure, index) - _tail_moment(phi, p, index))
         if shortfall > 0:
             mix_fraction = max(mix_fraction, shortfall / (shortfall + excess) if excess > 0 else Fraction(1))
-    if positive:
-        for a, other in zip(r, extreme, strict=True):
+    if is_positive:
+        for a, other in zip(r, extreme_measure, strict=True):
             if a < 0:
                 mix_fraction = max(mix_fraction, -a / (other - a) if other > 0 else Fraction(1))
-    return [(1 - mix_fraction) * a + mix_fraction * other for a, other in zip(r, extreme, strict=True)]
+    return [(1 - mix_fraction) * a + mix_fraction * other for a, other in zip(r, extreme_measure, strict=True)]
 
 
 def _between(phi: Numbers, mean: Fraction, low: int, high: int) -> Numbers:
     """The distribution on two outputs with this mean."""
-    share = (mean - phi[low]) / (phi[high] - phi[low])
-    return [(1 - share if index == low else Fraction(0)) + (share if index == high else 0) for index in range(len(phi))]
+    high_mass = (mean - phi[low]) / (phi[high] - phi[low])
+    return [
+        (1 - high_mass if index == low else Fraction(0)) + (high_mass if index == high else 0)
+        for index in range(len(phi))
+    ]
 
 
 def _tail_moment(phi: Numbers, distribution: Numbers, index: int) -> Fraction:
@@ -222,35 +228,40 @@ def _divergence_of_measure(r: Numbers, q: Numbers, order: float) -> float:
     """The divergence of a measure of mass 1 from q, rounded up."""
     if any(a != 0 and b == 0 for a, b in zip(r, q, strict=True)):
         return math.inf
-    support = [index for index, a in enumerate(r) if a != 0]
-    masses, law = _balls([abs(r[index]) for index in support]), _balls([q[index] for index in support])
-    log = (masses / law).log()
+    support_indices = [index for index, a in enumerate(r) if a != 0]
+    masses, q_masses = (
+        _balls([abs(r[index]) for index in support_indices]),
+        _balls([q[index] for index in support_indices]),
+    )
+    log_ratios = (masses / q_masses).log()
     if order == 1:
-        return max(float(np.asarray((masses * log).sum().upper)), 0.0)
+        return max(float(np.asarray((masses * log_ratios).sum().upper)), 0.0)
     power = EXACT.of(Fraction(order) - 1)
-    divergence = (masses * (log * power).exp()).sum().log() / power
+    divergence = (masses * (log_ratios * power).exp()).sum().log() / power
     return max(float(np.asarray(divergence.upper)), 0.0)
 
 
 def _bound_of_function(phi: Numbers, p: Numbers, q: Numbers, x: Array, order: float, sign: int) -> float:
     """The lower bound that the function proves, rounded down."""
-    scale = [(2 * value - phi[0] - phi[-1]) / (phi[-1] - phi[0]) for value in phi]
+    scaled_numbers = [(2 * value - phi[0] - phi[-1]) / (phi[-1] - phi[0]) for value in phi]
     b, c, *a = (Fraction(value) for value in x.tolist())
-    units = [(t, sign * max(w, Fraction(0))) for t, w in zip(scale[1:-1], a, strict=True)]
-    h = [b + c * s + sum((w * (s - t) for t, w in units if s > t), Fraction(0)) for s in scale]
-    gain = sum((m * value for m, value in zip(p, h, strict=True)), Fraction(0))
-    support = [index for index, m in enumerate(q) if m > 0 and (order == 1 or h[index] != 0)]
-    if not support or (order > 1 and gain <= 0):
+    units = [(t, sign * max(w, Fraction(0))) for t, w in zip(scaled_numbers[1:-1], a, strict=True)]
+    h = [b + c * s + sum((w * (s - t) for t, w in units if s > t), Fraction(0)) for s in scaled_numbers]
+    p_mean = sum((m * value for m, value in zip(p, h, strict=True)), Fraction(0))
+    support_indices = [index for index, m in enumerate(q) if m > 0 and (order == 1 or h[index] != 0)]
+    if not support_indices or (order > 1 and p_mean <= 0):
         return 0.0
-    law, values = (
-        _balls([q[index] for index in support]),
-        _balls([h[index] if order == 1 else abs(h[index]) for index in support]),
+    q_masses, function_values = (
+        _balls([q[index] for index in support_indices]),
+        _balls([h[index] if order == 1 else abs(h[index]) for index in support_indices]),
     )
     if order == 1:
-        bound: Enclosure = EXACT.of(gain) - (law * values.exp()).sum().log()
+        bound: Enclosure = EXACT.of(p_mean) - (q_masses * function_values.exp()).sum().log()
     else:
-        dual = EXACT.of(Fraction(order) / (Fraction(order) - 1))
-        bound = EXACT.of(gain).log() * dual - (law * (values.log() * dual).exp()).sum().log()
+        dual_order = EXACT.of(Fraction(order) / (Fraction(order) - 1))
+        bound = (
+            EXACT.of(p_mean).log() * dual_order - (q_masses * (function_values.log() * dual_order).exp()).sum().log()
+        )
     return float(np.asarray(bound.lower))
 
 

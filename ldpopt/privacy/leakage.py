@@ -47,8 +47,8 @@ def doeblin(channel: ChannelLike, graph: Policy = None) -> Guarantee:
     """
     channel = as_channel(channel)
     rows = normalised(channel.matrix)
-    sums = [float(rows[clique].min(axis=0).sum()) for clique in _cliques(channel, graph)]
-    value, ulps = min(1.0, *sums), channel.shape[1] + 8.0
+    overlaps = [float(rows[clique].min(axis=0).sum()) for clique in _cliques(channel, graph)]
+    value, ulps = min(1.0, *overlaps), channel.shape[1] + 8.0
     return Guarantee("doeblin", min(1.0, up(value, ulps)), down(value, ulps), None, True, "[Dobrushin]")
 
 
@@ -125,24 +125,26 @@ def mutual_information(channel: ChannelLike, prior: Any) -> Guarantee:
     rows = rows[:, rows.max(axis=0) > 0]
     if (rows == rows[0]).all():
         return Guarantee("mutual_information", 0.0, 0.0, None, True, "[GI, section VII]")
-    prior_extended = weights[is_used].astype(np.longdouble)
-    prior_extended /= prior_extended.sum()
+    extended_prior = weights[is_used].astype(np.longdouble)
+    extended_prior /= extended_prior.sum()
     _, deviation, deviation_error = centred(rows)
-    q, weights = normalised(rows), prior_extended.astype(np.float64)
-    mixture = np.asarray(prior_extended @ q.astype(np.longdouble), dtype=np.float64)
-    difference = deviation - np.asarray(prior_extended @ deviation, dtype=np.float64)  # of each row from the mixture
+    q, weights = normalised(rows), extended_prior.astype(np.float64)
+    mixture = np.asarray(extended_prior @ q.astype(np.longdouble), dtype=np.float64)
+    difference = deviation - np.asarray(extended_prior @ deviation, dtype=np.float64)  # of each row from the mixture
     is_positive = q > 0
-    part = difference / mixture
-    is_close = is_positive & (np.abs(part) <= 0.25)
+    relative_difference = difference / mixture
+    is_close = is_positive & (np.abs(relative_difference) <= 0.25)
     log_ratio = log_ratios(np.where(is_positive, q, 1.0), np.broadcast_to(mixture, q.shape))
-    loss = np.where(is_close, np.log1p(np.where(is_close, part, 0.0)), np.where(is_positive, log_ratio, 0.0))
+    loss = np.where(
+        is_close, np.log1p(np.where(is_close, relative_difference, 0.0)), np.where(is_positive, log_ratio, 0.0)
+    )
     # KL of each row to the mixture, as sums of non-negative terms (see `loss.privacy_loss`)
     terms = np.where(is_close, q * excess(np.where(is_close, -loss, 0.0)), mixture - q + q * loss)
     terms = np.where(is_positive, terms, mixture)
     value = float((weights[:, None] * terms).sum())
     # An error of a difference changes its term by the error times the loss, and by the square of the error.
-    size = np.abs(deviation) + np.asarray(weights @ np.abs(deviation))
-    deviation_bound = np.where(is_close, 4 * ULP * size + 2 * float(deviation_error.max()) * q, 0.0)
+    difference_scale = np.abs(deviation) + np.asarray(weights @ np.abs(deviation))
+    deviation_bound = np.where(is_close, 4 * ULP * difference_scale + 2 * float(deviation_error.max()) * q, 0.0)
     term_error = np.where(
         is_close,
         2 * np.abs(loss) * deviation_bound + 2 * deviation_bound * (deviation_bound / mixture),
@@ -210,8 +212,8 @@ def _screen_chi_squared(matrix: Array) -> tuple[Array, Array]:
     The coefficient is 1 - min over b of sum p q/(b p + (1-b) q). The sum is at least s^2, by Cauchy and Schwarz, and at
     b = 1/2 at most s. The two orders of a pair have the same value, so only one is computed.
     """
-    root = np.sqrt(normalised(matrix))
-    affinity, error = root @ root.T, 8 * (matrix.shape[1] + 8) * ULP
+    row_roots = np.sqrt(normalised(matrix))
+    affinity, error = row_roots @ row_roots.T, 8 * (matrix.shape[1] + 8) * ULP
     upper = np.triu(np.clip(1 - affinity**2 + 2 * error, 0.0, 1.0))
     return np.triu(np.maximum(1 - affinity - error, 0.0)), upper
 
@@ -219,8 +221,8 @@ def _screen_chi_squared(matrix: Array) -> tuple[Array, Array]:
 def _worst_chi_squared(p: Array, q: Array) -> tuple[Array, Array]:
     """`chi_squared_of_pairs`, with all steps only for pairs that a few steps do not show to be below another one."""
     lower, upper = chi_squared_of_pairs(p, q, _SCREENING_STEPS)
-    worst = upper >= lower.max()
-    lower[worst], upper[worst] = chi_squared_of_pairs(p[worst], q[worst])
+    is_candidate = upper >= lower.max()
+    lower[is_candidate], upper[is_candidate] = chi_squared_of_pairs(p[is_candidate], q[is_candidate])
     return lower, upper
 
 
@@ -260,14 +262,17 @@ def hockey_stick_contraction(channel: ChannelLike, gamma: float, graph: Policy =
 
 def _e_gamma(p: Array, q: Array, gamma: float) -> tuple[Array, Array]:
     # The logarithm may be off by a unit in the last place, so its two neighbours are used.
-    low, high = math.nextafter(math.log(gamma), math.inf), max(math.nextafter(math.log(gamma), -math.inf), 0.0)
-    return hockey_stick_of_pairs(p, q, low)[0], hockey_stick_of_pairs(p, q, high)[1]
+    epsilon_above, epsilon_below = (
+        math.nextafter(math.log(gamma), math.inf),
+        max(math.nextafter(math.log(gamma), -math.inf), 0.0),
+    )
+    return hockey_stick_of_pairs(p, q, epsilon_above)[0], hockey_stick_of_pairs(p, q, epsilon_below)[1]
 
 
 def chi_squared_of_pairs(p: Array, q: Array, steps: int = _BISECTION_STEPS) -> tuple[Array, Array]:
     """Bound max over b of b (1-b) sum (p-q)^2/(b p + (1-b) q), (n, m) -> (n,), (n,)."""
     p, q = np.atleast_2d(p, q)
-    identical = (p == q).all(axis=1)
+    is_identical = (p == q).all(axis=1)
     row_shift = shift(p, q)
     correction = np.expm1(row_shift.value)[:, None] * q
     d = ((p - q) - correction) / (1 + row_shift.defect)[:, None]
@@ -278,29 +283,35 @@ def chi_squared_of_pairs(p: Array, q: Array, steps: int = _BISECTION_STEPS) -> t
         """Compute the concave function of b, its derivative, and a bound on its subnormal rounding error."""
         b = b[:, None]
         mixture = b * p + (1 - b) * q
-        safe = np.where(mixture > 0, mixture, 1.0)
-        ratio = d / safe  # at most 1/b and 1/(1 - b), where d squared might leave the range of floats
+        positive_mixture = np.where(mixture > 0, mixture, 1.0)
+        ratio = d / positive_mixture  # at most 1/b and 1/(1 - b), where d squared might leave the range of floats
         term = d * ratio
-        bend = term * (1 - 2 * b - b * (1 - b) * ratio)
+        slope_terms = term * (1 - 2 * b - b * (1 - b) * ratio)
         slack = 8 * SUBNORMAL * (b * (1 - b) * ratio**2).sum(axis=1)
-        return (b * (1 - b) * term).sum(axis=1), bend.sum(axis=1), slack
+        return (b * (1 - b) * term).sum(axis=1), slope_terms.sum(axis=1), slack
 
     # At b = 0 or 1 the function is the mass of one row outside the support of the other.
-    left, right = np.full(len(p), 2.0**-30), np.full(len(p), 1 - 2.0**-30)
-    best = np.where(p > 0, 0.0, q).sum(axis=1)
-    best = np.maximum(best, np.where(q > 0, 0.0, p).sum(axis=1))
+    lower_b, upper_b = np.full(len(p), 2.0**-30), np.full(len(p), 1 - 2.0**-30)
+    best_value = np.where(p > 0, 0.0, q).sum(axis=1)
+    best_value = np.maximum(best_value, np.where(q > 0, 0.0, p).sum(axis=1))
     for _ in range(steps):
-        middle = (left + right) / 2
-        height, slope, slack = value(middle)
-        best = np.maximum(best, height - slack)
-        left, right = np.where(slope > 0, middle, left), np.where(slope > 0, right, middle)
-    (f, slope, first), (g, fall, last) = value(left), value(right)
+        middle_b = (lower_b + upper_b) / 2
+        middle_value, slope, slack = value(middle_b)
+        best_value = np.maximum(best_value, middle_value - slack)
+        lower_b, upper_b = np.where(slope > 0, middle_b, lower_b), np.where(slope > 0, upper_b, middle_b)
+    (lower_b_value, slope, lower_b_error), (upper_b_value, upper_b_slope, upper_b_error) = (
+        value(lower_b),
+        value(upper_b),
+    )
     # A concave function lies below its tangents, also where the maximum lies beyond the ends of the bracket.
-    edge = np.maximum(np.maximum(-slope, 0.0) * left, np.maximum(fall, 0.0) * (1 - right))
-    upper_bound = np.maximum(np.maximum(f, g) + np.maximum(slope, 0.0) * (right - left) + edge, best)
+    outside_margin = np.maximum(np.maximum(-slope, 0.0) * lower_b, np.maximum(upper_b_slope, 0.0) * (1 - upper_b))
+    upper_bound = np.maximum(
+        np.maximum(lower_b_value, upper_b_value) + np.maximum(slope, 0.0) * (upper_b - lower_b) + outside_margin,
+        best_value,
+    )
     # b (1 - b)/(b p + (1 - b) q) is at most 1/(sqrt p + sqrt q)^2 for every b.
     larger_entry = np.maximum(np.maximum(p, q), SUBNORMAL)
     rounding = ((2 * np.abs(d) + difference_error) * (difference_error / larger_entry) + 8 * SUBNORMAL).sum(axis=1)
-    error = (64 + p.shape[1]) * ULP * upper_bound + rounding + 8 * np.maximum(first, last)
-    lower, upper = np.maximum(best - error, 0.0), np.minimum(upper_bound + error, 1.0)
-    return np.where(identical, 0.0, lower), np.where(identical, 0.0, upper)
+    error = (64 + p.shape[1]) * ULP * upper_bound + rounding + 8 * np.maximum(lower_b_error, upper_b_error)
+    lower, upper = np.maximum(best_value - error, 0.0), np.minimum(upper_bound + error, 1.0)
+    return np.where(is_identical, 0.0, lower), np.where(is_identical, 0.0, upper)

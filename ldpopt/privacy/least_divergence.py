@@ -35,8 +35,12 @@ def least_divergence(order: float, epsilon: float, delta: float) -> float:
     0.693147181
     """
     if not (order <= MAX_ORDER and epsilon <= MAX_ORDER):
-        parts = (-math.log1p(-1 / order), math.log(order) / (order - 1), math.log(delta) / (order - 1))
-        return max(0.0, -sum_up(-epsilon, *(-part for part in parts))) if math.isfinite(epsilon) else math.inf
+        negated_terms = (-math.log1p(-1 / order), math.log(order) / (order - 1), math.log(delta) / (order - 1))
+        return (
+            max(0.0, -sum_up(-epsilon, *(-negated_term for negated_term in negated_terms)))
+            if math.isfinite(epsilon)
+            else math.inf
+        )
     return _proved(order, epsilon, delta, _best_share(order, epsilon, delta))
 
 

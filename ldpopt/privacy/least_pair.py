@@ -132,8 +132,8 @@ def least_pair(pairs: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
 
 def _shortened(chain: Array, excess: float) -> Array:
     """A chain whose height is lower by `excess`: its last steps, the flattest ones, are removed."""
-    keep = np.clip((chain[:, 1].sum() - excess) - np.cumsum(chain[:, 1]) + chain[:, 1], 0.0, chain[:, 1])
-    return np.asarray(chain * (keep / chain[:, 1])[:, None])
+    kept_heights = np.clip((chain[:, 1].sum() - excess) - np.cumsum(chain[:, 1]) + chain[:, 1], 0.0, chain[:, 1])
+    return np.asarray(chain * (kept_heights / chain[:, 1])[:, None])
 
 
 def _sums(masses: Array) -> Array:
@@ -157,11 +157,11 @@ def _chain(points: Array) -> Array:
     end = float(points[gain + error >= (gain - error).max(), 0].min())
     is_kept = points[:, 0] <= end
     largest_gain = float((gain + error).max())
-    later = ~is_kept & (gain + error > gain[is_kept].max())
-    if later.any() and points[is_kept, 1].max() < 1 - 64 * ULP:
+    is_later = ~is_kept & (gain + error > gain[is_kept].max())
+    if is_later.any() and points[is_kept, 1].max() < 1 - 64 * ULP:
         remaining_mass = max(0.0, 1 - float(points[is_kept, 1].max()))
-        start = end + min(float(points[later, 0].min()) - end, _MAX_FLAT_FRACTION * remaining_mass)
-        points = np.append(points[is_kept], [[start, start + largest_gain]], axis=0)
+        flat_start = end + min(float(points[is_later, 0].min()) - end, _MAX_FLAT_FRACTION * remaining_mass)
+        points = np.append(points[is_kept], [[flat_start, flat_start + largest_gain]], axis=0)
     else:
         points = points[is_kept]
     points = points * (1.0, _OUTWARD)
@@ -178,10 +178,10 @@ def _chain(points: Array) -> Array:
     return np.diff(np.array(chain)[:, :2], axis=0)
 
 
-def _slope(start: tuple[float, float, float], x: float, y: float) -> float:
-    """The slope from `start` to (x, y), divided by 2**100 so that it cannot overflow."""
-    run = (x - start[0]) * 2.0**100
-    return (y - start[1]) / run if run else math.inf
+def _slope(corner: tuple[float, float, float], x: float, y: float) -> float:
+    """The slope from `corner` to (x, y), divided by 2**100 so that it cannot overflow."""
+    scaled_run = (x - corner[0]) * 2.0**100
+    return (y - corner[1]) / scaled_run if scaled_run else math.inf
 
 
 def pair_through(epsilons: Array, deltas: Array, back: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
@@ -194,20 +194,20 @@ def pair_through(epsilons: Array, deltas: Array, back: tuple[Array, Array] | Non
     The first deltas of both, the total variation, are equal. A hockey stick is convex in e^epsilon, so one below the
     points lies below the hull. The last delta becomes infinite loss.
     """
-    sides = [_hull(epsilons, deltas), _hull(*back) if back else _hull(epsilons, deltas)]
-    variation = max(float(d[0]) for _, d in sides)
-    for _, d in sides:
+    hulls = [_hull(epsilons, deltas), _hull(*back) if back else _hull(epsilons, deltas)]
+    variation = max(float(d[0]) for _, d in hulls)
+    for _, d in hulls:
         d[0] = variation
-    masses = [_steps(*side) for side in sides]
-    excess = math.fsum(float(total) for p, q, infinite_mass in masses[:1] for total in (infinite_mass, *p)) - 1
-    excess += math.fsum(float(q) for q in masses[1][1])
-    if excess > 0 and all(len(t) > 1 for t, _ in sides):
+    hull_masses = [_steps(*hull) for hull in hulls]
+    excess = math.fsum(float(total) for p, q, infinite_mass in hull_masses[:1] for total in (infinite_mass, *p)) - 1
+    excess += math.fsum(float(q) for q in hull_masses[1][1])
+    if excess > 0 and all(len(t) > 1 for t, _ in hulls):
         # The delta at 0 lies above the chord between its neighbors, which bounds a convex curve there, too.
-        (t, _), (s, _) = sides
-        for _, d in sides:
+        (t, _), (s, _) = hulls
+        for _, d in hulls:
             d[0] = variation - excess / (t[1] / (t[1] - 1) + 1 / (s[1] - 1))
-        masses = [_steps(*side) for side in sides]
-    (p, q, infinite_mass), (back_p, back_q, back_infinite_mass) = masses
+        hull_masses = [_steps(*hull) for hull in hulls]
+    (p, q, infinite_mass), (back_p, back_q, back_infinite_mass) = hull_masses
     middle = max(0.0, 1 - infinite_mass - math.fsum(p.tolist()) - math.fsum(back_q.tolist()))
     return (
         np.concatenate([[infinite_mass], p, [middle], back_q[::-1], [0.0]]),
@@ -218,15 +218,15 @@ def pair_through(epsilons: Array, deltas: Array, back: tuple[Array, Array] | Non
 def _hull(epsilons: Array, deltas: Array) -> tuple[Array, Array]:
     """The corners (e^epsilon, delta) of the lower convex hull of points."""
     t = np.exp(epsilons)
-    hull = [0]
+    corner_indices = [0]
     for i in range(1, len(t)):
-        while len(hull) > 1:
-            a, b = hull[-2], hull[-1]
+        while len(corner_indices) > 1:
+            a, b = corner_indices[-2], corner_indices[-1]
             if (deltas[a] - deltas[b]) * (t[i] - t[b]) > (deltas[b] - deltas[i]) * (t[b] - t[a]):
                 break
-            hull.pop()
-        hull.append(i)
-    return t[hull], np.minimum.accumulate(deltas[hull])
+            corner_indices.pop()
+        corner_indices.append(i)
+    return t[corner_indices], np.minimum.accumulate(deltas[corner_indices])
 
 
 def _steps(t: Array, d: Array) -> tuple[Array, Array, float]:

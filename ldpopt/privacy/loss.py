@@ -49,17 +49,19 @@ def _defects(rows: Array) -> Array:
 
     Where remainders might decide the last digit, and for larger entries, `math.fsum` is used.
     """
-    rest, total, error_sum = rows, np.full(len(rows), -1.0), np.zeros(len(rows))
-    unsure = np.zeros(len(rows))
+    remainders, total, error_sum = rows, np.full(len(rows), -1.0), np.zeros(len(rows))
+    absolute_error_sum = np.zeros(len(rows))
     with np.errstate(all="ignore"):
-        for part in (1, 2, 3):
-            shifter = 1.5 * 2.0 ** (52 - BITS_PER_PART * part)
-            cut = (rest + shifter) - shifter
-            rest = rest - cut
-            total, rounding_error = _two_sum(total, cut.sum(axis=1))
-            error_sum, unsure = error_sum + rounding_error, unsure + np.abs(rounding_error)
-        total, rounding_error = _two_sum(total, rest.sum(axis=1))
-        error_bound = 4 * ULP * (unsure + np.abs(rounding_error)) + rows.shape[1] * ULP * np.abs(rest).sum(axis=1)
+        for part_number in (1, 2, 3):
+            shifter = 1.5 * 2.0 ** (52 - BITS_PER_PART * part_number)
+            part = (remainders + shifter) - shifter
+            remainders = remainders - part
+            total, rounding_error = _two_sum(total, part.sum(axis=1))
+            error_sum, absolute_error_sum = error_sum + rounding_error, absolute_error_sum + np.abs(rounding_error)
+        total, rounding_error = _two_sum(total, remainders.sum(axis=1))
+        error_bound = 4 * ULP * (absolute_error_sum + np.abs(rounding_error)) + rows.shape[1] * ULP * np.abs(
+            remainders
+        ).sum(axis=1)
         excess, remaining_error = _two_sum(total, error_sum + rounding_error)
         is_certain = (excess + (remaining_error + 2 * error_bound) == excess) & (
             excess + (remaining_error - 2 * error_bound) == excess
@@ -73,8 +75,8 @@ def _defects(rows: Array) -> Array:
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded sum, and its rounding error [HIG, section 4.3]."""
     total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
+    rounded_b = total - a
+    return total, (a - (total - rounded_b)) + (b - rounded_b)
 
 
 def log_sums(rows: Array) -> Array:
@@ -94,23 +96,25 @@ class Shift:
 def shift(p: Array, q: Array) -> Shift:
     """Compute the correction of stacked pairs, arrays (n, m), by their row sums."""
     p_defect, q_defect = defects(p), defects(q)
-    first, second = np.log1p(p_defect), np.log1p(q_defect)
-    value = np.where(p_defect == q_defect, 0.0, first - second)
-    error = np.where(p_defect == q_defect, 0.0, 4 * ULP * (np.abs(first) + np.abs(second) + np.abs(value)))
+    log_p_sum, log_q_sum = np.log1p(p_defect), np.log1p(q_defect)
+    value = np.where(p_defect == q_defect, 0.0, log_p_sum - log_q_sum)
+    error = np.where(p_defect == q_defect, 0.0, 4 * ULP * (np.abs(log_p_sum) + np.abs(log_q_sum) + np.abs(value)))
     return Shift(p_defect, value, error)
 
 
 def scaled(q: Array, exponent: Array) -> Array:
     """Scale rows q (n, m) by e^exponent (n,), within (4 + 2 |exponent|) ulps and a subnormal."""
     with np.errstate(over="ignore", under="ignore"):
-        in_range = np.abs(exponent) <= 700.0
-        twos = np.where(in_range, 0.0, np.rint(np.clip(exponent, -1e6, 1e6) / _LN2))
-        factor = np.exp(np.where(in_range, exponent, np.clip(exponent, -1e6, 1e6) - twos * _LN2))
+        is_in_range = np.abs(exponent) <= 700.0
+        power_of_two = np.where(is_in_range, 0.0, np.rint(np.clip(exponent, -1e6, 1e6) / _LN2))
+        factor = np.exp(np.where(is_in_range, exponent, np.clip(exponent, -1e6, 1e6) - power_of_two * _LN2))
         mantissa, power = np.frexp(q)
         # The factor may be near the ends of the range itself.
-        base, extra_power = np.frexp(factor)
-        total = power + (extra_power + twos.astype(np.int64))[:, None]
-        return np.asarray(np.ldexp(mantissa * base[:, None], np.clip(total, -5000, 5000).astype(np.int32)))
+        factor_mantissa, factor_power = np.frexp(factor)
+        total_power = power + (factor_power + power_of_two.astype(np.int64))[:, None]
+        return np.asarray(
+            np.ldexp(mantissa * factor_mantissa[:, None], np.clip(total_power, -5000, 5000).astype(np.int32))
+        )
 
 
 def centred(matrix: Array) -> tuple[Array, Array, Array]:
@@ -118,10 +122,10 @@ def centred(matrix: Array) -> tuple[Array, Array, Array]:
 
     The reference is the first row of the matrix. The errors of the entries of a row sum to at most `error`, (k,).
     """
-    reference, sums = matrix[0], defects(matrix)
+    reference, sum_defects = matrix[0], defects(matrix)
     # q/(1 + d) - r = ((q - r) - d r)/(1 + d)
-    deviation = ((matrix - reference) - sums[:, None] * reference) / (1 + sums)[:, None]
-    return reference, deviation, 8 * ULP * (np.abs(deviation).sum(axis=1) + 2 * np.abs(sums))
+    deviation = ((matrix - reference) - sum_defects[:, None] * reference) / (1 + sum_defects)[:, None]
+    return reference, deviation, 8 * ULP * (np.abs(deviation).sum(axis=1) + 2 * np.abs(sum_defects))
 
 
 _MAX_EXPONENT = 600.0
@@ -157,37 +161,41 @@ class PrivacyLoss:
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             x = s[:, None] * self.centred
             shift = np.maximum(x.max(axis=1) - _MAX_EXPONENT, 0.0)
-            overflows, scale = bool(shift.any()), np.exp(-shift)[:, None]
+            has_overflow, scale = bool(shift.any()), np.exp(-shift)[:, None]
             is_large = x > _MAX_EXPONENT
-            inner = np.where(is_large, 0.0, x) if overflows else x
-            growth_minus_one = np.expm1(inner)
-            growth, terms = np.abs(growth_minus_one), excess(inner, growth_minus_one)
-            if overflows:
+            moderate_x = np.where(is_large, 0.0, x) if has_overflow else x
+            growth_minus_one = np.expm1(moderate_x)
+            growth, terms = np.abs(growth_minus_one), excess(moderate_x, growth_minus_one)
+            if has_overflow:
                 scaled_growth = np.exp(np.where(is_large, x - shift[:, None], -np.inf))
-                growth, terms = (np.where(is_large, scaled_growth, part * scale) for part in (growth, terms))
+                growth, terms = (
+                    np.where(is_large, scaled_growth, moderate_values * scale) for moderate_values in (growth, terms)
+                )
             total = (self.p * terms).sum(axis=1)
             eta = np.minimum(np.abs(s)[:, None] * self.slack, 600.0)  # |g(x+e) - g(x)| <= (|e^x-1| + e)(e^e - 1)
             error = (self.p * (growth + eta * scale) * np.expm1(eta)).sum(axis=1) + _TERM * total
             error += 16 * self.p.shape[1] * SUBNORMAL  # for products that are subnormal
             bounds = []
-            for value in (np.maximum(total - error, 0.0), total + error):
-                log = np.log1p(value)
-                if overflows:
-                    log = np.where(shift > 0, shift + np.log(np.maximum(scale[:, 0] + value, 5e-324)), log)
-                bounds.append(np.where(self.identical, 0.0, log))
+            for moment_minus_one in (np.maximum(total - error, 0.0), total + error):
+                log_moment = np.log1p(moment_minus_one)
+                if has_overflow:
+                    log_moment = np.where(
+                        shift > 0, shift + np.log(np.maximum(scale[:, 0] + moment_minus_one, 5e-324)), log_moment
+                    )
+                bounds.append(np.where(self.identical, 0.0, log_moment))
         shift_error = 8 * ULP * shift
         low, high = np.maximum(bounds[0] * (1 - 4 * ULP) - shift_error, 0.0), bounds[1] * (1 + 4 * ULP) + shift_error
-        imprecise = np.flatnonzero((eta.max(axis=1) > 0.5) & ~self.identical)
-        if len(imprecise):
-            low[imprecise], high[imprecise] = self._summed(imprecise, s[imprecise])
+        imprecise_pairs = np.flatnonzero((eta.max(axis=1) > 0.5) & ~self.identical)
+        if len(imprecise_pairs):
+            low[imprecise_pairs], high[imprecise_pairs] = self._summed(imprecise_pairs, s[imprecise_pairs])
         return low, high
 
-    def cumulant_at(self, rows: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
-        """Bound K(s) of the pairs at positions `rows`, in blocks that fit in memory."""
+    def cumulant_at(self, pairs: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
+        """Bound K(s) of the pairs at positions `pairs`, in blocks that fit in memory."""
         step = max(1, MAX_BLOCK_ENTRIES // self.p.shape[1])
-        blocks = (slice(start, start + step) for start in range(0, len(rows), step))
-        parts = [self.rows(rows[block]).cumulant(s[block]) for block in blocks]
-        return np.concatenate([low for low, _ in parts]), np.concatenate([high for _, high in parts])
+        blocks = (slice(start, start + step) for start in range(0, len(pairs), step))
+        block_bounds = [self.rows(pairs[block]).cumulant(s[block]) for block in blocks]
+        return np.concatenate([low for low, _ in block_bounds]), np.concatenate([high for _, high in block_bounds])
 
     @property
     def spread(self) -> tuple[Array, Array]:
@@ -196,16 +204,16 @@ class PrivacyLoss:
         loss_range = np.ptp(np.where(self.p > 0, self.centred, 0.0), axis=1)
         return loss_range, variance + 16 * self.p.shape[1] * SUBNORMAL
 
-    def _summed(self, rows: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
+    def _summed(self, pairs: npt.NDArray[np.intp], s: Array) -> tuple[Array, Array]:
         """Bounds on K(s) as a sum of exponentials, for |s| so large that the error of the loss exceeds 1/|s|."""
-        p, slack = self.p[rows], self.slack[rows].max(axis=1)
-        x = np.where(p > 0, s[:, None] * self.centred[rows], -np.inf)
-        top = x.max(axis=1)
+        p, slack = self.p[pairs], self.slack[pairs].max(axis=1)
+        x = np.where(p > 0, s[:, None] * self.centred[pairs], -np.inf)
+        max_x = x.max(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = top + np.log((p * np.exp(x - top[:, None])).sum(axis=1))
-        error = np.abs(s) * slack + ULP * (p.shape[1] + 32 + 16 * np.abs(top) + 16 * np.abs(value))
+            log_moment = max_x + np.log((p * np.exp(x - max_x[:, None])).sum(axis=1))
+        error = np.abs(s) * slack + ULP * (p.shape[1] + 32 + 16 * np.abs(max_x) + 16 * np.abs(log_moment))
         with np.errstate(invalid="ignore"):
-            low, high = np.maximum(value - error, 0.0), value + error
+            low, high = np.maximum(log_moment - error, 0.0), log_moment + error
         return np.where(low >= 0, low, 0.0), np.where(high >= 0, high, np.inf)
 
     def renyi(self, s: float) -> tuple[Array, Array]:
@@ -237,7 +245,7 @@ def excess(x: Array, growth_minus_one: Array | None = None) -> Array:
     """Compute g(x) = exp(x) - 1 - x >= 0 to a few ulps; `growth_minus_one` is exp(x) - 1 if known."""
     clipped_x = np.minimum(np.maximum(x, -0.5), 0.5)
     series, quotient = np.ones_like(clipped_x), np.empty_like(clipped_x)
-    for n in range(17, 2, -1):  # 1 + near / n * series
+    for n in range(17, 2, -1):  # 1 + clipped_x / n * series
         np.multiply(np.divide(clipped_x, n, out=quotient), series, out=series)
         series += 1
     growth_minus_one = np.expm1(x) if growth_minus_one is None else growth_minus_one
@@ -247,15 +255,17 @@ def excess(x: Array, growth_minus_one: Array | None = None) -> Array:
 def log_ratios(p: Array, q: Array) -> Array:
     """Compute log(p/q) for positive arrays to a few ulps, also near p = q and for subnormals."""
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    within_factor_two = (p <= 2 * q) & (q <= 2 * p)
+    is_within_factor_two = (p <= 2 * q) & (q <= 2 * p)
     with np.errstate(all="ignore"):
         logs = np.asarray(np.log(p / q))  # accurate if the quotient is far from one and in the normal range
-        extreme = ~within_factor_two & ~((logs > -700) & (logs < 700) & (p > 1e-300) & (q > 1e-300))
-        close, other = p[within_factor_two], q[within_factor_two]
-        logs[within_factor_two] = np.log1p((close - other) / other)  # p - q is exact within a factor of two [Sterbenz]
-    if extreme.any():
-        (mantissa, exponent), (divisor, shift) = np.frexp(p[extreme]), np.frexp(q[extreme])
-        logs[extreme] = np.log(mantissa / divisor) + (exponent - shift) * np.log(2.0)
+        is_extreme = ~is_within_factor_two & ~((logs > -700) & (logs < 700) & (p > 1e-300) & (q > 1e-300))
+        close_p, close_q = p[is_within_factor_two], q[is_within_factor_two]
+        logs[is_within_factor_two] = np.log1p(
+            (close_p - close_q) / close_q
+        )  # p - q is exact within a factor of two [Sterbenz]
+    if is_extreme.any():
+        (p_mantissa, p_exponent), (q_mantissa, q_exponent) = np.frexp(p[is_extreme]), np.frexp(q[is_extreme])
+        logs[is_extreme] = np.log(p_mantissa / q_mantissa) + (p_exponent - q_exponent) * np.log(2.0)
     return np.asarray(logs)
 
 
@@ -266,40 +276,42 @@ ROUNDED = 4 * ULP
 def privacy_loss(p: Array, q: Array, entry_error: Array | float = ROUNDED) -> PrivacyLoss:
     """Compute the privacy loss log p/q under p of stacked pairs (n, m)."""
     row_entry_error = np.broadcast_to(np.asarray(entry_error, dtype=np.float64), (len(p),))[:, None]
-    identical = np.asarray((p == q).all(axis=1))
+    is_identical = np.asarray((p == q).all(axis=1))
     row_shift = shift(p, q)
-    in_both = (p > 0) & (q > 0)
-    infinite = np.asarray(((p > 0) & ~in_both).any(axis=1))
-    raw = np.where(in_both, log_ratios(np.where(in_both, p, 1.0), np.where(in_both, q, 1.0)), 0.0)
-    loss = np.where(in_both, raw - row_shift.value[:, None], 0.0)
+    is_in_both = (p > 0) & (q > 0)
+    is_infinite = np.asarray(((p > 0) & ~is_in_both).any(axis=1))
+    raw_log_ratios = np.where(is_in_both, log_ratios(np.where(is_in_both, p, 1.0), np.where(is_in_both, q, 1.0)), 0.0)
+    loss = np.where(is_in_both, raw_log_ratios - row_shift.value[:, None], 0.0)
     # The errors: 8 units of the logarithm, that of the correction by the sums, and one unit of the difference.
     slack = np.where(
-        in_both, 8 * ULP * np.abs(raw) + row_shift.error[:, None] + ULP * np.abs(loss) + 4 * row_entry_error, 0.0
+        is_in_both,
+        8 * ULP * np.abs(raw_log_ratios) + row_shift.error[:, None] + ULP * np.abs(loss) + 4 * row_entry_error,
+        0.0,
     )
     p, q = normalised(p), normalised(q)
     difference = np.abs(p - q)
     # KL = sum p g(-Z) + the mass of q outside the support of p; p g(-Z) = q - p + p Z where Z is not small.
     is_small = np.abs(loss) <= 0.5
     terms = np.where(is_small, p * excess(np.where(is_small, -loss, 0.0)), q - p + p * loss)
-    mean = np.where(in_both, terms, q).sum(axis=1)
+    mean = np.where(is_in_both, terms, q).sum(axis=1)
     # Even if rounding made the rows equal, the divergence of so small a difference is of second order.
     error = (
         (_TERM + 4 * row_entry_error[:, 0]) * mean
         + ((np.where(is_small, np.abs(loss) * p, difference) + p * slack) * slack * 2 + 8 * SUBNORMAL).sum(axis=1)
         + ((8 * ULP + 4 * row_entry_error) * np.where(is_small, 0.0, p + q)).sum(axis=1)
     )
-    top = np.where(in_both, loss + slack, -1e308).max(axis=1)
-    bottom = np.where(in_both, loss - slack, -1e308).max(axis=1)
+    top = np.where(is_in_both, loss + slack, -1e308).max(axis=1)
+    bottom = np.where(is_in_both, loss - slack, -1e308).max(axis=1)
     lower, upper = np.maximum(mean - error, 0.0), mean + error
-    losses_elsewhere, is_finite = np.where(infinite, np.inf, 0.0), ~(identical | infinite)
+    losses_elsewhere, is_finite = np.where(is_infinite, np.inf, 0.0), ~(is_identical | is_infinite)
     return PrivacyLoss(
         p,
-        np.where(in_both, loss - mean[:, None], 0.0),
-        slack + np.where(in_both, (error + 2 * ULP * mean)[:, None] + ULP * np.abs(loss), 0.0),
+        np.where(is_in_both, loss - mean[:, None], 0.0),
+        slack + np.where(is_in_both, (error + 2 * ULP * mean)[:, None] + ULP * np.abs(loss), 0.0),
         np.where(is_finite, lower, losses_elsewhere),
         np.where(is_finite, upper, losses_elsewhere),
         np.where(is_finite, np.maximum(bottom * (1 - 4 * ULP), 0.0), losses_elsewhere),
         np.where(is_finite, np.maximum(top * (1 + 4 * ULP), 0.0), losses_elsewhere),
-        infinite,
-        identical,
+        is_infinite,
+        is_identical,
     )

@@ -110,20 +110,20 @@ def worst_pair(
     """
     limit = MAX_ENTRIES if limit is None else limit
     lower, unmeasured_upper, measured_pairs = 0.0, 0.0, [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))]
-    for i, j, rest in _rounds(channel, graph, screen, limit):
+    for i, j, omitted_bound in _rounds(channel, graph, screen, limit):
         low, high = measure(channel.matrix[i], channel.matrix[j])
         measured_pairs.append((i, j, high))
-        lower, unmeasured_upper = max(lower, float(low.max())), max(unmeasured_upper, rest)
-    first, second, bounds = (np.concatenate(parts) for parts in zip(*measured_pairs, strict=True))
+        lower, unmeasured_upper = max(lower, float(low.max())), max(unmeasured_upper, omitted_bound)
+    first_rows, second_rows, bounds = (np.concatenate(arrays) for arrays in zip(*measured_pairs, strict=True))
     upper = max(unmeasured_upper, float(bounds.max(initial=0.0)))
     # Pairs that were left out may attain more than those that were measured.
     exact = exact and not unmeasured_upper > lower * (1 + EXACT_GAP)
     witness = None
     if bounds.max(initial=0.0) > 0:
-        widest = first_largest(bounds)
-        x, other = int(first[widest]), int(second[widest])
-        mask = event(channel.matrix[[x]], channel.matrix[[other]])[0] if event else np.zeros(0, bool)
-        witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, mask)))
+        worst_position = first_largest(bounds)
+        x, other = int(first_rows[worst_position]), int(second_rows[worst_position])
+        is_in_event = event(channel.matrix[[x]], channel.matrix[[other]])[0] if event else np.zeros(0, bool)
+        witness = Witness((channel.inputs[x], channel.inputs[other]), tuple(compress(channel.outputs, is_in_event)))
     return Guarantee(notion, upper, lower, witness, exact, reference, parameters or {})
 
 
@@ -141,21 +141,23 @@ def _rounds(channel: Channel, graph: Policy, screen: Screen | None, limit: int) 
     low, high = screen(channel.matrix)
     np.fill_diagonal(low, -np.inf)
     np.fill_diagonal(high, -np.inf)
-    flat, best = high.ravel(), float(low.max())
-    tied_pairs = np.flatnonzero(low.ravel() >= best * (1 - TIE_RTOL))[: MAX_TIED if best > 0 else 0]
-    count = int(np.count_nonzero(flat >= best))
-    candidates = count if limit == MAX_UNSCREENED_ENTRIES else max(limit // m, 64)
+    flat_uppers, best_lower = high.ravel(), float(low.max())
+    tied_pairs = np.flatnonzero(low.ravel() >= best_lower * (1 - TIE_RTOL))[: MAX_TIED if best_lower > 0 else 0]
+    reaching_count = int(np.count_nonzero(flat_uppers >= best_lower))
+    candidate_count = reaching_count if limit == MAX_UNSCREENED_ENTRIES else max(limit // m, 64)
     # All pairs that the screen could not bound are measured, unless some pair is known to be infinite.
-    unbounded_count = int(np.count_nonzero(flat == np.inf)) if best < np.inf else 0
-    kept_count = min(max(count, 1), candidates + unbounded_count)
-    order = np.flatnonzero(flat >= best) if count >= kept_count else np.arange(len(flat))
-    rest = 0.0
-    if len(order) > kept_count:
-        order = order[np.argpartition(-flat[order], kept_count - 1)]
-        rest = float(flat[order[kept_count:]].max()) if count > kept_count else 0.0
+    unbounded_count = int(np.count_nonzero(flat_uppers == np.inf)) if best_lower < np.inf else 0
+    kept_count = min(max(reaching_count, 1), candidate_count + unbounded_count)
+    pair_numbers = (
+        np.flatnonzero(flat_uppers >= best_lower) if reaching_count >= kept_count else np.arange(len(flat_uppers))
+    )
+    omitted_bound = 0.0
+    if len(pair_numbers) > kept_count:
+        pair_numbers = pair_numbers[np.argpartition(-flat_uppers[pair_numbers], kept_count - 1)]
+        omitted_bound = float(flat_uppers[pair_numbers[kept_count:]].max()) if reaching_count > kept_count else 0.0
     # Which of many equal pairs are measured must not depend on rounding: the first ones are.
-    for i, j in in_blocks(*np.divmod(np.union1d(order[:kept_count], tied_pairs), k), m):
-        yield i, j, rest
+    for i, j in in_blocks(*np.divmod(np.union1d(pair_numbers[:kept_count], tied_pairs), k), m):
+        yield i, j, omitted_bound
 
 
 def distinct_pairs(matrix: Array) -> Index | None:
@@ -173,15 +175,15 @@ def distinct_pairs(matrix: Array) -> Index | None:
     if len(values) > MAX_VALUES:
         return None
     k = len(matrix)
-    holds = [(matrix == value).astype(np.float64) for value in values]
-    kind = np.zeros((k, k), dtype=np.int64)
-    for left in holds:
-        for right in holds:
-            counts = (left @ right.T).astype(np.int64)  # at most the outputs: exact in floats
-            kind = np.unique(kind * (matrix.shape[1] + 1) + counts, return_inverse=True)[1].reshape(k, k)
-    kind[np.diag_indices(k)] = -1
-    kinds, first = np.unique(kind, return_index=True)
-    return np.sort(first[kinds >= 0])
+    indicators = [(matrix == value).astype(np.float64) for value in values]
+    pair_kinds = np.zeros((k, k), dtype=np.int64)
+    for p_indicator in indicators:
+        for q_indicator in indicators:
+            counts = (p_indicator @ q_indicator.T).astype(np.int64)  # at most the outputs: exact in floats
+            pair_kinds = np.unique(pair_kinds * (matrix.shape[1] + 1) + counts, return_inverse=True)[1].reshape(k, k)
+    pair_kinds[np.diag_indices(k)] = -1
+    kinds, first_positions = np.unique(pair_kinds, return_index=True)
+    return np.sort(first_positions[kinds >= 0])
 
 
 def distances(p: Array, q: Array) -> Array:
@@ -196,8 +198,8 @@ def distances(p: Array, q: Array) -> Array:
 def named_event(p: Array, gain: Array) -> npt.NDArray[np.bool_]:
     """Select the outputs with a positive `gain` to the event of a witness, (n, m) each."""
     # Outputs whose gain is due to rounding alone are left out.
-    clear = gain > np.maximum(8 * ULP * p, TIE_RTOL * np.maximum(gain, 0.0).sum(axis=-1, keepdims=True))
-    return np.where(clear.any(axis=-1, keepdims=True), clear, gain > 0)
+    is_clear = gain > np.maximum(8 * ULP * p, TIE_RTOL * np.maximum(gain, 0.0).sum(axis=-1, keepdims=True))
+    return np.where(is_clear.any(axis=-1, keepdims=True), is_clear, gain > 0)
 
 
 def larger(p: Array, q: Array) -> npt.NDArray[np.bool_]:

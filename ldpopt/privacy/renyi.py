@@ -107,15 +107,21 @@ def highest_rate(loss: PrivacyLoss, low: float, high: float) -> tuple[float, flo
     def rate(order: float) -> float:
         return float(loss.renyi(order - 1)[0].max() / order)
 
-    scan = np.linspace(low, high, SCANNED_ORDERS).tolist()
-    rates, maxima = [-math.inf, *map(rate, scan), -math.inf], []
+    scanned_orders = np.linspace(low, high, SCANNED_ORDERS).tolist()
+    rates, rates_and_orders = [-math.inf, *map(rate, scanned_orders), -math.inf], []
     options = {"xatol": 1e-4 * (high - low)}
-    for peak in (i for i in range(SCANNED_ORDERS) if rates[i] <= rates[i + 1] >= rates[i + 2]):
-        ends = scan[max(peak - 1, 0)], scan[min(peak + 1, SCANNED_ORDERS - 1)]
-        maximum = minimize_scalar(lambda a: -rate(a), bounds=ends, method="bounded", options=options)
-        maxima += [(rates[peak + 1], scan[peak]), (-float(maximum.fun), float(maximum.x))]
-    highest, order = max(maxima)
-    return order, highest
+    for peak_position in (i for i in range(SCANNED_ORDERS) if rates[i] <= rates[i + 1] >= rates[i + 2]):
+        neighbor_orders = (
+            scanned_orders[max(peak_position - 1, 0)],
+            scanned_orders[min(peak_position + 1, SCANNED_ORDERS - 1)],
+        )
+        maximization = minimize_scalar(lambda a: -rate(a), bounds=neighbor_orders, method="bounded", options=options)
+        rates_and_orders += [
+            (rates[peak_position + 1], scanned_orders[peak_position]),
+            (-float(maximization.fun), float(maximization.x)),
+        ]
+    largest_rate, order = max(rates_and_orders)
+    return order, largest_rate
 
 
 def _screen(matrix: Array, alpha: float) -> tuple[Array, Array]:
@@ -141,15 +147,21 @@ class Moments:
     @classmethod
     def from_matrix(cls, matrix: Array) -> Moments:
         """Compute the moments of the rows of a matrix (k, m)."""
-        q = matrix[:, matrix.max(axis=0) > 0]
-        is_positive = q > 0
-        has_infinite_loss = np.zeros((len(q), len(q)), dtype=bool)
+        used_columns = matrix[:, matrix.max(axis=0) > 0]
+        is_positive = used_columns > 0
+        has_infinite_loss = np.zeros((len(used_columns), len(used_columns)), dtype=bool)
         if not is_positive.all():
             has_infinite_loss = is_positive.astype(np.float64) @ (~is_positive).astype(np.float64).T > 0
         if has_infinite_loss.any():  # the largest value is infinite then, and only `has_infinite_loss` matters
-            q = np.ones((len(q), 1))
-        reference = np.maximum(q.mean(axis=0), q.min(axis=0))
-        return cls(q, reference, log_ratios(q, np.broadcast_to(reference, q.shape)), log_sums(q), has_infinite_loss)
+            used_columns = np.ones((len(used_columns), 1))
+        reference = np.maximum(used_columns.mean(axis=0), used_columns.min(axis=0))
+        return cls(
+            used_columns,
+            reference,
+            log_ratios(used_columns, np.broadcast_to(reference, used_columns.shape)),
+            log_sums(used_columns),
+            has_infinite_loss,
+        )
 
     @cached_property
     def span(self) -> float:
@@ -159,30 +171,43 @@ class Moments:
     @cached_property
     def mean(self) -> tuple[Array, Array]:
         """Bounds on E Z under the first row, (k, k) each."""
-        inner = self.matrix @ self.tilt.T
-        value = (np.diag(inner)[:, None] - inner) / np.exp(self.sums)[:, None] - self.sums[:, None] + self.sums
-        size = float(np.abs(self.tilt).max()) + float(np.abs(self.sums).max())
-        return self._bounds(value, (4 * self.matrix.shape[1] + 64) * ULP * size)
+        expected_tilts = self.matrix @ self.tilt.T
+        means = (
+            (np.diag(expected_tilts)[:, None] - expected_tilts) / np.exp(self.sums)[:, None]
+            - self.sums[:, None]
+            + self.sums
+        )
+        error_scale = float(np.abs(self.tilt).max()) + float(np.abs(self.sums).max())
+        return self._bounds(means, (4 * self.matrix.shape[1] + 64) * ULP * error_scale)
 
     def log_moment(self, s: float) -> tuple[Array, Array]:
         """Bound log E exp(s Z), (k, k) each, for any s."""
-        size, m = abs(1 + s) + abs(s), self.matrix.shape[1]
-        spread, largest_sum = float(np.abs(self.tilt).max()), float(np.abs(self.sums).max())
+        tilt_factor, m = abs(1 + s) + abs(s), self.matrix.shape[1]
+        largest_tilt, largest_sum = float(np.abs(self.tilt).max()), float(np.abs(self.sums).max())
         correction = s * self.sums - (1 + s) * self.sums[:, None]
-        if size * spread <= 0.5:  # every term is close to one; the small differences are summed, which keeps digits
-            left_growth, right_growth = np.expm1((1 + s) * self.tilt), np.expm1(-s * self.tilt)
+        if (
+            tilt_factor * largest_tilt <= 0.5
+        ):  # every term is close to one; the small differences are summed, which keeps digits
+            first_growth, second_growth = np.expm1((1 + s) * self.tilt), np.expm1(-s * self.tilt)
             defect = math.fsum([*self.reference.tolist(), -1.0])
-            left = self.reference * left_growth
-            total = left.sum(axis=1)[:, None] + right_growth @ self.reference + left @ right_growth.T + defect
+            first_exponents = self.reference * first_growth
+            total = (
+                first_exponents.sum(axis=1)[:, None]
+                + second_growth @ self.reference
+                + first_exponents @ second_growth.T
+                + defect
+            )
             log_value = np.log1p(total) + correction
-            return self._bounds(log_value, (4 * m + 128) * ULP * (size * (spread + largest_sum) + abs(defect)))
-        centre = np.log(self.reference)
-        left, right = (1 + s) * self.tilt + centre, -s * self.tilt
-        tops, right_tops = left.max(axis=1), right.max(axis=1)
-        total = np.exp(left - tops[:, None]) @ np.exp(right - right_tops[:, None]).T
-        exponent_size = size * spread + float(np.abs(centre).max())
-        value = np.log(np.maximum(total, 5e-324)) + tops[:, None] + right_tops + correction
-        error = 2 * ULP * (m + 64 + 8 * exponent_size) + 16 * ULP * size * largest_sum + 8 * ULP * np.abs(value)
+            return self._bounds(
+                log_value, (4 * m + 128) * ULP * (tilt_factor * (largest_tilt + largest_sum) + abs(defect))
+            )
+        reference_logs = np.log(self.reference)
+        first_exponents, second_exponents = (1 + s) * self.tilt + reference_logs, -s * self.tilt
+        first_maxima, second_maxima = first_exponents.max(axis=1), second_exponents.max(axis=1)
+        total = np.exp(first_exponents - first_maxima[:, None]) @ np.exp(second_exponents - second_maxima[:, None]).T
+        exponent_size = tilt_factor * largest_tilt + float(np.abs(reference_logs).max())
+        value = np.log(np.maximum(total, 5e-324)) + first_maxima[:, None] + second_maxima + correction
+        error = 2 * ULP * (m + 64 + 8 * exponent_size) + 16 * ULP * tilt_factor * largest_sum + 8 * ULP * np.abs(value)
         # If a sum is so small that parts of it may have underflowed, nothing is bounded.
         return self._bounds(np.where(total > 1e-280, value, np.nan), error)
 
@@ -193,7 +218,7 @@ class Moments:
 
     def _bounds(self, value: Array, error: Any) -> tuple[Array, Array]:
         low, high = value - error, value + error
-        for bound, worst in ((low, -np.inf), (high, np.inf)):
-            bound[np.isnan(bound)] = worst
+        for bound, uninformative_value in ((low, -np.inf), (high, np.inf)):
+            bound[np.isnan(bound)] = uninformative_value
             bound[self.infinite_losses] = np.inf
         return low, high

@@ -51,10 +51,10 @@ def largest_slope(
     start = np.minimum(2.0**-38 / (1 + largest), span / 4)
     best, upper = supremum(cumulant, _Slope(*mean, largest, xi), start, np.full(len(start), span), spread)
     # Orders between 1 and 1 + start: D is non-decreasing, and tends to KL.
-    head = mean[1] + cumulant(np.arange(len(start)), start)[1] / start
-    head = np.minimum(head * (1 + 4 * ULP), largest) - xi
+    upper_near_one = mean[1] + cumulant(np.arange(len(start)), start)[1] / start
+    upper_near_one = np.minimum(upper_near_one * (1 + 4 * ULP), largest) - xi
     best = np.maximum(best, mean[0] - xi)
-    return np.maximum(best * (1 - 8 * ULP), 0.0), np.maximum(np.maximum(upper, head) * (1 + 16 * ULP), 0.0)
+    return np.maximum(best * (1 - 8 * ULP), 0.0), np.maximum(np.maximum(upper, upper_near_one) * (1 + 16 * ULP), 0.0)
 
 
 def largest_spread(cumulant: Cumulant, variance: Bounds, reach: Array, spread: Bounds | None = None) -> Bounds:
@@ -81,8 +81,8 @@ def vectorized(cumulant: Callable[[int, float], tuple[float, float]]) -> Cumulan
     """Convert a function of one row and one s to a `Cumulant`."""
 
     def bounds(rows: Rows, s: Array) -> Bounds:
-        ends = np.array([cumulant(row, tilt) for row, tilt in zip(rows.tolist(), s.tolist(), strict=True)])
-        return ends[:, 0], ends[:, 1]
+        lower_and_upper = np.array([cumulant(row, tilt) for row, tilt in zip(rows.tolist(), s.tolist(), strict=True)])
+        return lower_and_upper[:, 0], lower_and_upper[:, 1]
 
     return bounds
 
@@ -129,8 +129,10 @@ class _Slope:
 
     def curved(self, rows: Rows, left: Array, right: Array, c0: Array, c1: Array) -> Array:
         constant = self.mean_upper[rows] - self.xi
-        turn = np.where(c1 < 0, np.sqrt(np.maximum(1 - (c0 - 2 * constant) / c1, 1.0)) - 1, left)
-        values = [self.upper(rows, s * s * (c0 + c1 * s) / 2, s) for s in (left, right, np.clip(turn, left, right))]
+        turning_point = np.where(c1 < 0, np.sqrt(np.maximum(1 - (c0 - 2 * constant) / c1, 1.0)) - 1, left)
+        values = [
+            self.upper(rows, s * s * (c0 + c1 * s) / 2, s) for s in (left, right, np.clip(turning_point, left, right))
+        ]
         return np.asarray(np.maximum.reduce(values))
 
     def tail(self, rows: Rows, s: Array) -> Array:
@@ -169,55 +171,63 @@ def supremum(
     """
     rows: Rows = np.arange(len(start))
     left: Array = start
-    best, upper_at, high_left = np.full(len(start), -np.inf), np.full(len(start), -np.inf), np.zeros(len(start))
+    best_lower, upper_at_points, cumulant_left = (
+        np.full(len(start), -np.inf),
+        np.full(len(start), -np.inf),
+        np.zeros(len(start)),
+    )
 
     def measure(rows: Rows, s: Array) -> Array:
         low, high = cumulant(rows, s)
-        np.maximum.at(best, rows, objective.lower(rows, low, s))
-        np.maximum.at(upper_at, rows, np.minimum(objective.upper(rows, high, s), objective.tail(rows, s)))
+        np.maximum.at(best_lower, rows, objective.lower(rows, low, s))
+        np.maximum.at(upper_at_points, rows, np.minimum(objective.upper(rows, high, s), objective.tail(rows, s)))
         return high
 
-    high_left = measure(rows, left)
-    rest = np.full(len(start), -np.inf)  # bounds of the intervals that are not halved further
+    cumulant_left = measure(rows, left)
+    unfinished_upper = np.full(len(start), -np.inf)  # bounds of the intervals that are not halved further
     grown_intervals: list[tuple[Rows, Array]] = []
     for _ in range(MAX_ROUNDS):
         right = np.minimum(left * 8, stop[rows])
-        high_right = measure(rows, right)
-        grown_intervals.append((rows, np.stack([left, right, high_left, high_right])))
-        rest[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
-        is_active = (right < stop[rows]) & (rest[rows] > np.maximum(upper_at[rows], 0.0) * (1 + SUPREMUM_GAP))
-        rows, left, high_left = rows[is_active], right[is_active], high_right[is_active]
+        cumulant_right = measure(rows, right)
+        grown_intervals.append((rows, np.stack([left, right, cumulant_left, cumulant_right])))
+        unfinished_upper[rows] = np.where(right < stop[rows], objective.tail(rows, right), -np.inf)
+        is_active = (right < stop[rows]) & (
+            unfinished_upper[rows] > np.maximum(upper_at_points[rows], 0.0) * (1 + SUPREMUM_GAP)
+        )
+        rows, left, cumulant_left = rows[is_active], right[is_active], cumulant_right[is_active]
         if not len(rows):
             break
-    rows = np.concatenate([part for part, _ in grown_intervals])
-    left, right, high_left, high_right = np.concatenate([ends for _, ends in grown_intervals], axis=1)
-    bound = np.zeros(0)
+    rows = np.concatenate([piece for piece, _ in grown_intervals])
+    left, right, cumulant_left, cumulant_right = np.concatenate([intervals for _, intervals in grown_intervals], axis=1)
+    interval_bounds = np.zeros(0)
     for _ in range(MAX_ROUNDS):
-        bound = _chord(objective, rows, left, right, high_left, high_right)
+        interval_bounds = _chord(objective, rows, left, right, cumulant_left, cumulant_right)
         if spread is not None:
             curved_bound = _curved(
-                objective, rows, left, right, high_left, high_right, *(part[rows] for part in spread)
+                objective, rows, left, right, cumulant_left, cumulant_right, *(piece[rows] for piece in spread)
             )
-            bound = np.minimum(bound, curved_bound)
+            interval_bounds = np.minimum(interval_bounds, curved_bound)
         # The tail is applied outside of `_chord` and `_curved`, which search for a largest value at ends and peaks
         # only.
-        bound = np.minimum(bound, objective.tail(rows, left))
-        exceeds = bound > np.maximum(upper_at[rows], 0.0) * (1 + SUPREMUM_GAP)
-        is_active = exceeds & (right - left > NARROW_ORDERS * left)
-        np.maximum.at(rest, rows[exceeds & ~is_active], bound[exceeds & ~is_active])
-        rows, bound = rows[is_active], bound[is_active]
-        left, right, high_left, high_right = (part[is_active] for part in (left, right, high_left, high_right))
+        interval_bounds = np.minimum(interval_bounds, objective.tail(rows, left))
+        is_exceeding = interval_bounds > np.maximum(upper_at_points[rows], 0.0) * (1 + SUPREMUM_GAP)
+        is_active = is_exceeding & (right - left > NARROW_ORDERS * left)
+        np.maximum.at(unfinished_upper, rows[is_exceeding & ~is_active], interval_bounds[is_exceeding & ~is_active])
+        rows, interval_bounds = rows[is_active], interval_bounds[is_active]
+        left, right, cumulant_left, cumulant_right = (
+            piece[is_active] for piece in (left, right, cumulant_left, cumulant_right)
+        )
         if not 0 < len(rows) <= (MAX_CHORDS if spread is None else MAX_INTERVALS):
             break
         middle = np.sqrt(left) * np.sqrt(right)
         high = measure(rows, middle)
         rows = np.concatenate([rows, rows])
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-        high_left, high_right = np.concatenate([high_left, high]), np.concatenate([high, high_right])
-        bound = np.concatenate([bound, bound])
-    upper = np.maximum(upper_at, 0.0) * (1 + SUPREMUM_GAP)
-    np.maximum.at(upper, rows, bound)
-    return best, np.maximum(upper, rest)
+        cumulant_left, cumulant_right = np.concatenate([cumulant_left, high]), np.concatenate([high, cumulant_right])
+        interval_bounds = np.concatenate([interval_bounds, interval_bounds])
+    upper = np.maximum(upper_at_points, 0.0) * (1 + SUPREMUM_GAP)
+    np.maximum.at(upper, rows, interval_bounds)
+    return best_lower, np.maximum(upper, unfinished_upper)
 
 
 def _chord(objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b: Array) -> Array:
@@ -225,13 +235,13 @@ def _chord(objective: Objective, rows: Rows, a: Array, b: Array, k_a: Array, k_b
     width = b - a
     with np.errstate(all="ignore"):
         c1 = (k_b - k_a) / width
-        point = np.clip(np.nan_to_num(objective.peak(rows, k_a - c1 * a, c1), nan=0.0), a, b)
-        at_peak = objective.upper(rows, k_a + (point - a) / width * (k_b - k_a), point)
+        peak_points = np.clip(np.nan_to_num(objective.peak(rows, k_a - c1 * a, c1), nan=0.0), a, b)
+        peak_values = objective.upper(rows, k_a + (peak_points - a) / width * (k_b - k_a), peak_points)
     # On very short intervals rounding hides the peak; K is increasing, so its value at the right end is a bound.
-    short = (width <= 1e-7 * a) | ~np.isfinite(at_peak)
-    at_peak = np.where(short, objective.upper(rows, np.maximum(k_a, k_b), a), at_peak)
-    ends = np.maximum(objective.upper(rows, k_a, a), objective.upper(rows, k_b, b))
-    return np.asarray(np.maximum(at_peak * (1 + 1e-13), ends))
+    is_rounded = (width <= 1e-7 * a) | ~np.isfinite(peak_values)
+    peak_values = np.where(is_rounded, objective.upper(rows, np.maximum(k_a, k_b), a), peak_values)
+    end_values = np.maximum(objective.upper(rows, k_a, a), objective.upper(rows, k_b, b))
+    return np.asarray(np.maximum(peak_values * (1 + 1e-13), end_values))
 
 
 def _curved(
@@ -240,8 +250,8 @@ def _curved(
     """The largest value of the objective when f = 2 K/s^2 follows its chord over [a, b], raised by its curvature."""
     with np.errstate(all="ignore"):
         f_a, f_b = 2 * k_a / (a * a), 2 * k_b / (b * b)
-        bump = ((b - a) * loss_range) ** 2 * variance * np.exp(loss_range * b) / 96
+        curvature_margin = ((b - a) * loss_range) ** 2 * variance * np.exp(loss_range * b) / 96
         c1 = (f_b - f_a) / (b - a)
-        c0 = np.maximum(f_a - c1 * a, f_b - c1 * b) + bump + 1e-14 * np.maximum(f_a, f_b)
+        c0 = np.maximum(f_a - c1 * a, f_b - c1 * b) + curvature_margin + 1e-14 * np.maximum(f_a, f_b)
         bound = objective.curved(rows, a, b, c0, c1)
     return np.asarray(np.where(np.isfinite(bound) & (f_a > 0) & (f_b > 0), bound, np.inf))

@@ -103,12 +103,14 @@ class TradeOffCurve(Pictured):
         It is a `Guarantee` of notion "hockey_stick". By [GI, Thm 1] it follows from the lines that support the curve.
         """
         factor = math.exp(min(nonnegative(epsilon, "epsilon"), 709.0))
-        values = []
+        delta_bounds = []
         for scale, sign in ((1 + 2 * self.slack, -1), (1.0, 1)):
             lines = [1 - b * scale - factor * a * scale for a, b in (self.knots.T, self.knots.T[::-1])]
             rounding = sign * 4 * ULP
-            values.append(min(1.0, max(0.0, *(float(line.max()) + rounding for line in lines))))
-        return Guarantee("hockey_stick", values[1], values[0], None, True, "[GI, Thm 1]", {"epsilon": float(epsilon)})
+            delta_bounds.append(min(1.0, max(0.0, *(float(line.max()) + rounding for line in lines))))
+        return Guarantee(
+            "hockey_stick", delta_bounds[1], delta_bounds[0], None, True, "[GI, Thm 1]", {"epsilon": float(epsilon)}
+        )
 
     def to_total_variation(self) -> float:
         """Compute the total variation distance: 1 - min over t of t + f(t)."""
@@ -161,13 +163,13 @@ def trade_off(channel: ChannelLike, graph: Policy = None) -> TradeOffCurve:
     """
     channel = as_channel(channel)
     rows = normalised(channel.matrix)
-    parts, stored_knots = [np.array([[0.0, 1.0], [1.0, 0.0]])], 0
+    knot_blocks, stored_knots = [np.array([[0.0, 1.0], [1.0, 0.0]])], 0
     for i, j in blocks(channel, graph):
-        parts.append(_pair_knots(rows[i], rows[j]))
-        stored_knots += len(parts[-1])
+        knot_blocks.append(_pair_knots(rows[i], rows[j]))
+        stored_knots += len(knot_blocks[-1])
         if stored_knots > 1 << 20:
-            parts, stored_knots = [_hull(np.concatenate(parts))], 0
-    return _lower_envelope(parts, channel.shape[1])
+            knot_blocks, stored_knots = [_hull(np.concatenate(knot_blocks))], 0
+    return _lower_envelope(knot_blocks, channel.shape[1])
 
 
 def _pair_knots(p: Array, q: Array) -> Array:
@@ -177,14 +179,14 @@ def _pair_knots(p: Array, q: Array) -> Array:
     order = np.argsort(-ratio, axis=1, kind="stable")
     p, q = np.take_along_axis(p, order, 1), np.take_along_axis(q, order, 1)
     zero = np.zeros((len(p), 1))
-    first = np.hstack([zero, np.cumsum(p, axis=1)])
-    second = np.hstack([np.cumsum(q[:, ::-1], axis=1)[:, ::-1], zero])  # the rest of q, without cancellation
-    return np.stack([first.ravel(), second.ravel()], axis=1)
+    type_one_knots = np.hstack([zero, np.cumsum(p, axis=1)])
+    type_two_knots = np.hstack([np.cumsum(q[:, ::-1], axis=1)[:, ::-1], zero])  # the rest of q, without cancellation
+    return np.stack([type_one_knots.ravel(), type_two_knots.ravel()], axis=1)
 
 
-def _lower_envelope(parts: list[Array], terms: int, slack: float = 0.0) -> TradeOffCurve:
+def _lower_envelope(point_blocks: list[Array], terms: int, slack: float = 0.0) -> TradeOffCurve:
     """The largest convex non-increasing curve below the points; `terms` is how many entries each coordinate sums up."""
-    points = np.concatenate(parts)
+    points = np.concatenate(point_blocks)
     if terms:  # a curve through points moved down and to the left lies below the exact one
         points = points * (1 - 2 * (terms + 6) * ULP)
         slack = 4 * (terms + 6) * ULP
@@ -197,15 +199,15 @@ def _hull(points: Array) -> Array:
     if (
         len(points) > MAX_UNSAMPLED_POINTS
     ):  # a point above the hull of a sample cannot be a knot of the hull of all points
-        ends = [
+        end_indices = [
             np.where(points[:, 0] == 0, points[:, 1], 2.0).argmin(),
             np.where(points[:, 1] == 0, points[:, 0], 2.0).argmin(),
         ]
-        partial_hull = _hull(np.concatenate([points[ends], points[::32]]))
-        previous_point = np.searchsorted(partial_hull[:, 0], points[:, 0], side="right") - 1
+        partial_hull = _hull(np.concatenate([points[end_indices], points[::32]]))
+        previous_indices = np.searchsorted(partial_hull[:, 0], points[:, 0], side="right") - 1
         chord = np.interp(points[:, 0], partial_hull[:, 0], partial_hull[:, 1], right=0.0)
         points = np.concatenate(
-            [partial_hull, points[points[:, 1] <= chord + 16 * ULP * partial_hull[previous_point, 1]]]
+            [partial_hull, points[points[:, 1] <= chord + 16 * ULP * partial_hull[previous_indices, 1]]]
         )
     points = points[np.lexsort((points[:, 1], points[:, 0]))]
     # Only a point lower than all before it can be a knot of a non-increasing curve.
@@ -214,11 +216,11 @@ def _hull(points: Array) -> Array:
     for x, y in points[points[:, 1] < lowest].tolist():
         while len(hull) > 1:
             (ax, ay), (bx, by) = hull[-2], hull[-1]
-            turn, straight = (bx - ax) * (y - ay), (by - ay) * (x - ax)
-            if min(turn, straight) > -1e-290:  # near underflow the products have few digits
-                turn = Fraction(bx - ax) * Fraction(y - ay)
-                straight = Fraction(by - ay) * Fraction(x - ax)
-            if turn > straight:
+            turn_product, straight_product = (bx - ax) * (y - ay), (by - ay) * (x - ax)
+            if min(turn_product, straight_product) > -1e-290:  # near underflow the products have few digits
+                turn_product = Fraction(bx - ax) * Fraction(y - ay)
+                straight_product = Fraction(by - ay) * Fraction(x - ax)
+            if turn_product > straight_product:
                 break
             hull.pop()
         hull.append((x, y))

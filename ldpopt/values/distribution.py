@@ -99,15 +99,17 @@ def proportional(matrix: Array) -> list[list[int]]:
     """Group the positions of proportional columns, by twelve digits; zero columns are omitted."""
     mass = matrix.sum(axis=0)
     used_columns = np.flatnonzero(mass > 0)
-    parts: dict[bytes, list[int]] = {}
+    positions_by_direction: dict[bytes, list[int]] = {}
     # Twelve significant digits group columns that differ by the rounding of their own construction.
     mantissa, exponent = np.frexp(matrix[:, used_columns] / mass[used_columns])
     mantissa = np.round(mantissa, 12)
-    carry = mantissa == 1
-    mantissa, exponent = np.where(carry, 0.5, mantissa), exponent + carry
+    is_rounded_up = mantissa == 1
+    mantissa, exponent = np.where(is_rounded_up, 0.5, mantissa), exponent + is_rounded_up
     for position, y in enumerate(used_columns):
-        parts.setdefault(mantissa[:, position].tobytes() + exponent[:, position].tobytes(), []).append(int(y))
-    return list(parts.values())
+        positions_by_direction.setdefault(mantissa[:, position].tobytes() + exponent[:, position].tobytes(), []).append(
+            int(y)
+        )
+    return list(positions_by_direction.values())
 
 
 def distribution(

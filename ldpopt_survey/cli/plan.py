@@ -392,8 +392,8 @@ def plan(
     from ldpopt_survey.plan.survey import plan_survey
 
     claim([path for path in (out, picture, proof) if path is not None], force)
-    kind = "png" if picture is None else kind_of(picture)
-    limit = seconds(time_limit)
+    picture_format = "png" if picture is None else kind_of(picture)
+    seconds_limit = seconds(time_limit)
     if stages and respondents is None:
         raise InvalidInput("--stages requires the number of respondents: pass -n")
     text = read_text(survey)
@@ -418,12 +418,14 @@ def plan(
     spec, budget, lines = _within_promises(spec, out, ledger, after is not None)
     start_time = monotonic()
     with progress("designing", shares=True) as step:
-        planned_survey = plan_survey(spec, respondents, time_limit=limit, progress=step)
+        planned_survey = plan_survey(spec, respondents, time_limit=seconds_limit, progress=step)
     if budget is not None:
         budget.require(planned_survey.plan)
     if prove:
         planned_survey = _prove(
-            planned_survey, spec, None if limit is None else max(limit - (monotonic() - start_time), 1e-9)
+            planned_survey,
+            spec,
+            None if seconds_limit is None else max(seconds_limit - (monotonic() - start_time), 1e-9),
         )
     shuffling_note = ""
     if shuffled is not None:
@@ -434,7 +436,7 @@ def plan(
     if picture is not None:
         from ldpopt_survey.pictures import survey_picture
 
-        files[picture] = survey_picture(planned_survey.plan, spec, kind)
+        files[picture] = survey_picture(planned_survey.plan, spec, picture_format)
     if proof is not None and planned_survey.proof is not None:
         files[proof] = planned_survey.proof.to_json().encode()
     write_all(files, force)
@@ -449,8 +451,8 @@ def plan(
         return
     say(*lines)
     if spec.sample is not None and spec.sample.columns and spec.design_effect == 1:
-        columns = ", ".join(spec.sample.columns)
-        say(f"Widths are those of a simple sample: {columns} may widen them (see --design-effect).")
+        sample_columns_text = ", ".join(spec.sample.columns)
+        say(f"Widths are those of a simple sample: {sample_columns_text} may widen them (see --design-effect).")
     say(
         repr(planned_survey),
         *(f"  {name}: {design.note}" for name, design in planned_survey.designs.items() if design.note),
@@ -462,9 +464,9 @@ def plan(
             if question.parts or question.measure == "mean":
                 say(f"  {question.name}: no advice on stages for a mean, or for several questions in one report")
                 continue
-            people = max(1, int(respondents * question.probability))
+            question_respondents = max(1, int(respondents * question.probability))
             with progress("simulating", shares=True) as step:
-                advice = advise_stages(question, people, time_limit=limit, progress=step)
+                advice = advise_stages(question, question_respondents, time_limit=seconds_limit, progress=step)
             say(f"  {question.name}: {advice}")
     people = planned_survey.respondents if respondents is None else respondents
     say(*filter(None, [shuffling_note, combinations_warning(spec.public, people)]))

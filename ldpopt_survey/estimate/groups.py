@@ -84,17 +84,17 @@ class Difference(Estimated):
         a, b = self.first.moments, self.second.moments
         # Simultaneous methods take the critical value of the differences, not of either group.
         (low_a, up_a), (low_b, up_b) = (
-            method.limits(replace(m, covariance=lambda: self.covariance, degrees=self.degrees, redraw=None))
-            for m in (a, b)
+            method.limits(replace(moments, covariance=lambda: self.covariance, degrees=self.degrees, redraw=None))
+            for moments in (a, b)
         )
         cross = np.diag(self.covariance) - a.variance / a.size - b.variance / b.size
         scale = np.sqrt(a.variance / a.size * b.variance / b.size)
-        r = np.clip(-quotient(cross, 2 * scale), -1, 1)
+        correlation = np.clip(-quotient(cross, 2 * scale), -1, 1)
         below_a, above_a, below_b, above_b = a.centre - low_a, up_a - a.centre, b.centre - low_b, up_b - b.centre
-        down = np.sqrt(np.maximum(below_a**2 + above_b**2 - 2 * r * below_a * above_b, 0.0))
-        up = np.sqrt(np.maximum(above_a**2 + below_b**2 - 2 * r * above_a * below_b, 0.0))
+        margin_below = np.sqrt(np.maximum(below_a**2 + above_b**2 - 2 * correlation * below_a * above_b, 0.0))
+        margin_above = np.sqrt(np.maximum(above_a**2 + below_b**2 - 2 * correlation * above_a * below_b, 0.0))
         centre = a.centre - b.centre
-        return Intervals(self.labels, centre - down, centre + up, method.level, method.name)
+        return Intervals(self.labels, centre - margin_below, centre + margin_above, method.level, method.name)
 
     _picture = "coefficients"
 

@@ -174,7 +174,7 @@ def _mix_until_private(
 def _raise_to_ratios(matrix: Array, terms: Sequence[Term]) -> Array:
     """Compute the least matrix above `matrix` that meets the ratios along all edges, by longest paths."""
     larger = matrix.copy()
-    for term in (stick for _, stick in ByKind(terms).sticks if not stick.caps.any()):
+    for term in (stick_terms for _, stick_terms in ByKind(terms).sticks if not stick_terms.caps.any()):
         for _ in range(len(matrix)):
             previous = larger.copy()
             np.maximum.at(larger, term.right, larger[term.left] / term.factor[:, None])

@@ -70,9 +70,9 @@ class Branches(ByValue):
     @classmethod
     def convex(cls, gram: Array, rows: Array, prior: Array, squares: Array) -> Branches:
         """Scale `squares` to a d that just makes the form of K^T K, lambda and p convex."""
-        price_form, unit = np.outer(prior, rows), 1 / np.sqrt(squares)
+        price_form, square_scale = np.outer(prior, rows), 1 / np.sqrt(squares)
         smallest_eigenvalue = float(
-            np.linalg.eigvalsh(((price_form + price_form.T) / 2 - gram) * unit[:, None] * unit)[0]
+            np.linalg.eigvalsh(((price_form + price_form.T) / 2 - gram) * square_scale[:, None] * square_scale)[0]
         )
         return cls(squares * max(-smallest_eigenvalue, 0.0) * (1 + 1e-4))
 
@@ -92,8 +92,8 @@ class Branches(ByValue):
         It is None if the numbers prove nothing. max_nodes : about the largest number of nodes, by default the limit of
         a proof.
         """
-        d = finite_array(self.squares, (len(charges.rows),))
-        form = None if d is None else Form.from_charges(charges, 1 / epsilon.expm1(), d)
+        checked_squares = finite_array(self.squares, (len(charges.rows),))
+        form = None if checked_squares is None else Form.from_charges(charges, 1 / epsilon.expm1(), checked_squares)
         node_budget = (
             int(self.work(len(charges.rows)) / operations_per_node(len(charges.rows)))
             if max_nodes is None
@@ -132,10 +132,10 @@ class Form:
         if charges.pairs.any():
             return None
         p, rows = charges.prior, charges.arithmetic.of(charges.rows)
-        total = level * charges.total
+        constant_price = level * charges.total
         price_form = p[:, None] * rows[None, :]
         quadratic = FLOAT.of((price_form + price_form.T) / 2 - charges.kernel.T @ charges.kernel)
-        linear, constant = FLOAT.of(p * total + rows * level), FLOAT.of(level * total)
+        linear, constant = FLOAT.of(p * constant_price + rows * level), FLOAT.of(level * constant_price)
         p, level = FLOAT.of(p), FLOAT.of(level)
         order = np.argsort(-d, kind="stable")
         k, reordering = len(d), np.ix_(order, order)
@@ -177,21 +177,21 @@ class Form:
         more. `last` does not fall. The bounds at places up to `last`, which have no parts, are infinite.
         """
         k = len(self.order)
-        touching_points, starts = members.copy(), np.searchsorted(last, np.arange(-1, k))
-        for place, (first, end) in enumerate(pairwise(starts)):
-            if first < end:
+        touching_points, place_starts = members.copy(), np.searchsorted(last, np.arange(-1, k))
+        for place, (first_node, end_node) in enumerate(pairwise(place_starts)):
+            if first_node < end_node:
                 slope, offset = self.centres[place]
-                touching_points[first:end, place:] = np.clip(
-                    np.nan_to_num(members[first:end, :place] @ slope + offset), 0.0, 1.0
+                touching_points[first_node:end_node, place:] = np.clip(
+                    np.nan_to_num(members[first_node:end_node, :place] @ slope + offset), 0.0, 1.0
                 )
         is_free = np.arange(k) > last[:, None]
         bounds = self._tangents(members, is_free, touching_points)
-        uncertain = np.flatnonzero(~(bounds[:, 0] >= 0))
-        if len(uncertain):
-            members, is_free = members[uncertain], is_free[uncertain]
-            bounds[uncertain] = np.fmax(
-                bounds[uncertain],
-                self._tangents(members, is_free, self._descended(is_free, touching_points[uncertain])),
+        uncertain_nodes = np.flatnonzero(~(bounds[:, 0] >= 0))
+        if len(uncertain_nodes):
+            members, is_free = members[uncertain_nodes], is_free[uncertain_nodes]
+            bounds[uncertain_nodes] = np.fmax(
+                bounds[uncertain_nodes],
+                self._tangents(members, is_free, self._descended(is_free, touching_points[uncertain_nodes])),
             )
         return bounds
 
@@ -202,24 +202,26 @@ class Form:
         gradient = 2 * gradient + self.linear
         constant = constant + np.where(members > 0, gradient, 0.0).sum(axis=1)
         # The largest decrease by the inputs from each place on.
-        suffix = np.cumsum(np.where(is_free, np.minimum(gradient, 0.0), 0.0)[:, ::-1], axis=1)[:, ::-1]
+        later_decreases = np.cumsum(np.where(is_free, np.minimum(gradient, 0.0), 0.0)[:, ::-1], axis=1)[:, ::-1]
         bounds = np.where(is_free, constant[:, None] + gradient, np.inf)
-        bounds[:, :-1] += suffix[:, 1:]
-        return np.column_stack([constant + suffix[:, 0], bounds])
+        bounds[:, :-1] += later_decreases[:, 1:]
+        return np.column_stack([constant + later_decreases[:, 0], bounds])
 
-    def _descended(self, free: Members, z: Array) -> Array:
+    def _descended(self, is_free: Members, z: Array) -> Array:
         """Move points toward the minimum of f, by accelerated projected gradients."""
-        current, extrapolated_z, momentum = z, z, 1.0
+        current_point, extrapolated_point, momentum = z, z, 1.0
         for _ in range(DESCENT_STEPS):
             next_point = np.where(
-                free,
-                np.clip(extrapolated_z - (2 * extrapolated_z @ self.square + self.linear) / self.bend, 0.0, 1.0),
+                is_free,
+                np.clip(
+                    extrapolated_point - (2 * extrapolated_point @ self.square + self.linear) / self.bend, 0.0, 1.0
+                ),
                 z,
             )
             next_momentum = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-            extrapolated_z = next_point + (momentum - 1) / next_momentum * (next_point - current)
-            current, momentum = next_point, next_momentum
-        return current
+            extrapolated_point = next_point + (momentum - 1) / next_momentum * (next_point - current_point)
+            current_point, momentum = next_point, next_momentum
+        return current_point
 
     @cached_property
     def bend(self) -> float:
@@ -271,29 +273,29 @@ def walk(form: Form, nodes: int, count: int = 0) -> Walk:
         members = sets.astype(np.float64)
         masses = form.masses(members)
         lower_bounds = form.node_bounds(members, last)
-        price = _price(lower_bounds[:, 0], masses)
-        nodes_seen += len(price)
-        is_open = ~(price <= max(bound, IGNORED_PRICE_FRACTION * form.price_scale)) & (nodes_seen <= nodes)
-        bound = max(bound, float(price[~is_open].max(initial=0.0)))
+        node_prices = _price(lower_bounds[:, 0], masses)
+        nodes_seen += len(node_prices)
+        is_open = ~(node_prices <= max(bound, IGNORED_PRICE_FRACTION * form.price_scale)) & (nodes_seen <= nodes)
+        bound = max(bound, float(node_prices[~is_open].max(initial=0.0)))
         sets, masses = sets[is_open], masses[is_open]
-        own_prices = _price(form.values(members[is_open]), masses)
-        bound = max(bound, float(own_prices.max(initial=0.0)))
+        set_prices = _price(form.values(members[is_open]), masses)
+        bound = max(bound, float(set_prices.max(initial=0.0)))
         if count:
             paying_sets, gains = (
-                np.vstack([paying_sets, sets[own_prices > 0]]),
-                np.append(gains, own_prices[own_prices > 0]),
+                np.vstack([paying_sets, sets[set_prices > 0]]),
+                np.append(gains, set_prices[set_prices > 0]),
             )
-            best = np.argsort(-gains, kind="stable")[:count]
-            paying_sets, gains = paying_sets[best], gains[best]
+            best_positions = np.argsort(-gains, kind="stable")[:count]
+            paying_sets, gains = paying_sets[best_positions], gains[best_positions]
         # A part that the tangent of the node already decides is dropped.
         part_prices = _price(lower_bounds[is_open, 1:], masses[:, None])
         is_open_part = ~(part_prices <= max(bound, IGNORED_PRICE_FRACTION * form.price_scale))
         bound = max(bound, float(part_prices[~is_open_part].max(initial=0.0)))
-        parent, new_member = np.nonzero(is_open_part)
-        children = sets[parent]
-        children[np.arange(len(children)), new_member] = True
+        parent_indices, new_members = np.nonzero(is_open_part)
+        children = sets[parent_indices]
+        children[np.arange(len(children)), new_members] = True
         if len(children):
-            open_nodes.append((children, new_member))
+            open_nodes.append((children, new_members))
     reordered_sets = np.zeros_like(paying_sets)
     reordered_sets[:, form.order] = paying_sets
     return Walk(bound, reordered_sets, nodes_seen <= nodes)

@@ -141,34 +141,34 @@ def _minimax(utility: FisherInformation, task: MixtureTask) -> tuple[Mixture, Ar
     accuracy, columns, deadline = 1e-5, task.columns, task.deadline
     task = replace(task, deadline=deadline.inner)
     mixture = task.generate(columns.start())
-    heights, priors, best = mixture.heights, [utility.prior], (math.inf, mixture, utility.prior)
+    heights, priors, best_saddle = mixture.heights, [utility.prior], (math.inf, mixture, utility.prior)
     for _ in deadline.rounds(range(MAX_PRICING_ROUNDS)):
-        values = columns.values(heights)
-        mixture = Mixture(heights, fisher_program(utility.criterion, priors, values, columns.epsilon, task.eta))
-        worst = worst_case(utility, mixture.matrix(columns), accuracy / 10)
+        columns_in_use = columns.values(heights)
+        mixture = Mixture(heights, fisher_program(utility.criterion, priors, columns_in_use, columns.epsilon, task.eta))
+        worst_prior_case = worst_case(utility, mixture.matrix(columns), accuracy / 10)
         prior_mixture = mixture.solution.shares @ np.array(priors)
         prior_mixture = prior_mixture / prior_mixture.sum()
-        if worst.upper <= best[0] + accuracy / 100 * abs(
-            best[0]
+        if worst_prior_case.upper <= best_saddle[0] + accuracy / 100 * abs(
+            best_saddle[0]
         ):  # Of equally good channels, the later prior is worse.
-            best = (worst.upper, mixture, prior_mixture)
+            best_saddle = (worst_prior_case.upper, mixture, prior_mixture)
         value_so_far = max(criterion_at(utility.criterion, mixture.matrix(columns), p) for p in priors)
-        if worst.value - value_so_far > accuracy * max(abs(value_so_far), 1e-12):
+        if worst_prior_case.value - value_so_far > accuracy * max(abs(value_so_far), 1e-12):
             has_weight = mixture.solution.shares > 1e-7
             priors = [
-                *(p for p, keep in zip(priors, has_weight, strict=True) if keep or p is utility.prior),
-                worst.prior,
+                *(p for p, is_weighted in zip(priors, has_weight, strict=True) if is_weighted or p is utility.prior),
+                worst_prior_case.prior,
             ]
             continue
-        single = replace(task, prior=prior_mixture).generate(heights)
-        single_value = criterion_at(utility.criterion, single.matrix(columns), prior_mixture)
-        if worst.upper - single_value <= 10 * accuracy * max(abs(single_value), 1e-12):
+        mixture_for_prior = replace(task, prior=prior_mixture).generate(heights)
+        value_for_prior = criterion_at(utility.criterion, mixture_for_prior.matrix(columns), prior_mixture)
+        if worst_prior_case.upper - value_for_prior <= 10 * accuracy * max(abs(value_for_prior), 1e-12):
             break
-        new_heights = new_rows(single.heights, heights)
+        new_heights = new_rows(mixture_for_prior.heights, heights)
         if len(new_heights) == 0:
             break
         heights = np.vstack([heights, new_heights])
-    return best[1], _in_neighborhood(utility, best[2])
+    return best_saddle[1], _in_neighborhood(utility, best_saddle[2])
 
 
 def _in_neighborhood(utility: FisherInformation, prior: Array) -> Array:

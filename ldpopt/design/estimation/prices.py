@@ -74,7 +74,7 @@ class Charges:
     def gain_bound(self, base: Enclosure, rise: Enclosure) -> float:
         """Bound the gains of the columns base + rise, for `base` (n,) and `rise` (n, k)."""
         blocks = (slice(start, start + COLUMNS_PER_BLOCK) for start in range(0, len(base), COLUMNS_PER_BLOCK))
-        return float(np.max(np.concatenate([self.prices(base[part], rise[part]).upper for part in blocks])))
+        return float(np.max(np.concatenate([self.prices(base[block], rise[block]).upper for block in blocks])))
 
     def prices(self, base: Enclosure, rise: Enclosure) -> Enclosure:
         """Compute (n,) the gain of each column per unit of its probability, v of the module."""
@@ -82,9 +82,11 @@ class Charges:
         # K 1 = 0: the part that all inputs share has no information, and is left out.
         gain = (rise @ self.kernel.T).square().sum(axis=1)
         price = base * self.total + rise @ self.arithmetic.of(self.rows)
-        x, other = np.nonzero(self.pairs)
-        if len(x):
-            price = price + (rise[:, x] - rise[:, other]).positive() @ self.arithmetic.of(self.pairs[x, other])
+        first_inputs, second_inputs = np.nonzero(self.pairs)
+        if len(first_inputs):
+            price = price + (rise[:, first_inputs] - rise[:, second_inputs]).positive() @ self.arithmetic.of(
+                self.pairs[first_inputs, second_inputs]
+            )
         return (gain / mass - price) / mass
 
 
@@ -98,10 +100,10 @@ def line_sets(kernel: Array, prior: Array, rows: Array) -> tuple[npt.NDArray[np.
     """
     with np.errstate(all="ignore"):
         discriminant = kernel**2 - prior * rows
-        root = np.sqrt(np.where(discriminant > 0, discriminant, np.nan))
+        discriminant_root = np.sqrt(np.where(discriminant > 0, discriminant, np.nan))
         # The root that does not cancel, and the other one from the product of both.
-        large_root = kernel + np.where(kernel >= 0, root, -root)
-        roots = np.concatenate([large_root / prior, rows / large_root])
+        larger_roots = kernel + np.where(kernel >= 0, discriminant_root, -discriminant_root)
+        roots = np.concatenate([larger_roots / prior, rows / larger_roots])
     roots = np.unique(roots[np.isfinite(roots)])
     roots = roots if len(roots) else np.zeros(1)
     # Roots that differ by rounding alone count as one: they belong to inputs with the same weight in the contrast.
@@ -130,16 +132,18 @@ def line_gain_bound(charges: Charges, level: Enclosure) -> float:
     price = rise @ rows + t * FLOAT.of(charges.total)
     projection: Any = rise @ kernel
     set_gains = projection.square() / mass - price
-    finite = FLOAT.of(ends[1:-1])[:, None]
-    at_ends = (kernel[None, :] * 2 - p[None, :] * finite) * finite - rows[None, :]
-    lower_ends, upper_ends = np.asarray(at_ends.lower), np.asarray(at_ends.upper)
-    peak_points, peak = kernel / p, np.asarray((kernel.square() / p - rows).upper)
+    finite_ends = FLOAT.of(ends[1:-1])[:, None]
+    gains_at_ends = (kernel[None, :] * 2 - p[None, :] * finite_ends) * finite_ends - rows[None, :]
+    lower_ends, upper_ends = np.asarray(gains_at_ends.lower), np.asarray(gains_at_ends.upper)
+    peak_points, peak_gains = kernel / p, np.asarray((kernel.square() / p - rows).upper)
     # An input of the set may lose at most -g_x at an end; one outside may gain its largest g_x.
-    edge = np.full((1, len(peak)), np.inf)
-    unrealized_gains = -np.minimum(np.vstack([-edge, lower_ends]), np.vstack([lower_ends, -edge]))
+    infinite_row = np.full((1, len(peak_gains)), np.inf)
+    unrealized_gains = -np.minimum(np.vstack([-infinite_row, lower_ends]), np.vstack([lower_ends, -infinite_row]))
     is_reached = (np.asarray(peak_points.lower) <= ends[1:, None]) & (np.asarray(peak_points.upper) >= ends[:-1, None])
     possible_gains = np.where(
-        is_reached, peak, np.maximum(np.vstack([-edge, upper_ends]), np.vstack([upper_ends, -edge]))
+        is_reached,
+        peak_gains,
+        np.maximum(np.vstack([-infinite_row, upper_ends]), np.vstack([upper_ends, -infinite_row])),
     )
     set_errors = np.maximum(np.where(sets, unrealized_gains, possible_gains), 0.0)
     if not np.isfinite(set_errors).all():
@@ -177,8 +181,12 @@ class Prices:
         gain = np.einsum("nx,nx->n", columns @ self.gram, columns) / mass
         price = columns @ self.rows
         if self.pairs.any():
-            x, other = np.nonzero(self.pairs)
-            price = price + np.maximum(columns[:, x] - columns[:, other], 0.0) @ self.pairs[x, other]
+            first_inputs, second_inputs = np.nonzero(self.pairs)
+            price = (
+                price
+                + np.maximum(columns[:, first_inputs] - columns[:, second_inputs], 0.0)
+                @ self.pairs[first_inputs, second_inputs]
+            )
         return np.asarray((gain - price) / mass)
 
     def best(self, count: int, min_gain: float) -> tuple[float, Members]:
@@ -188,30 +196,41 @@ class Prices:
         """
         k, t, row_sums = len(self.prior), 1 / (self.ratio - 1), self.gram.sum(axis=1)
         # (t + a)^T G (t + a), where a_x^2 = a_x.
-        square, constant = self.gram + np.diag(2 * t * row_sums), t * t * float(row_sums.sum())
+        quadratic, constant = self.gram + np.diag(2 * t * row_sums), t * t * float(row_sums.sum())
         linear, constant_price = self.rows + self.pairs.sum(axis=1), t * float(self.rows.sum())
-        first = subsets(k // 2)
+        first_half_sets = subsets(k // 2)
         largest_gain, best_gains, best_sets = -np.inf, np.empty(0), np.empty((0, k), dtype=bool)
         for block, mass, gain, price in patterns_in_halves(
-            square, linear, self.pairs, self.prior, t, constant_price, 2**21
+            quadratic, linear, self.pairs, self.prior, t, constant_price, 2**21
         ):
-            value = ((gain + constant) / mass - price) / mass
-            largest_gain = max(largest_gain, float(value.max()))
-            flat = value.ravel()
-            gaining = np.flatnonzero(flat > min_gain)
-            if len(gaining) > count:
-                gaining = gaining[np.argpartition(-flat[gaining], count)[:count]]
-            if len(gaining):
-                sets = np.hstack([first[gaining % len(first)], block[gaining // len(first)]]) > 0.5
-                best_gains, best_sets = np.append(best_gains, flat[gaining]), np.vstack([best_sets, sets])
+            pattern_values = ((gain + constant) / mass - price) / mass
+            largest_gain = max(largest_gain, float(pattern_values.max()))
+            flat_values = pattern_values.ravel()
+            gaining_positions = np.flatnonzero(flat_values > min_gain)
+            if len(gaining_positions) > count:
+                gaining_positions = gaining_positions[np.argpartition(-flat_values[gaining_positions], count)[:count]]
+            if len(gaining_positions):
+                sets = (
+                    np.hstack(
+                        [
+                            first_half_sets[gaining_positions % len(first_half_sets)],
+                            block[gaining_positions // len(first_half_sets)],
+                        ]
+                    )
+                    > 0.5
+                )
+                best_gains, best_sets = (
+                    np.append(best_gains, flat_values[gaining_positions]),
+                    np.vstack([best_sets, sets]),
+                )
                 order = np.argsort(-best_gains, kind="stable")[:count]
                 best_gains, best_sets = best_gains[order], best_sets[order]
         return largest_gain, best_sets
 
     def line(self) -> Members:
         """List (n, k) the sets that can be best where G has rank one and pairs have no prices."""
-        largest = int(np.argmax(np.diag(self.gram)))
-        kernel = self.gram[largest] / np.sqrt(max(float(self.gram[largest, largest]), 1e-300))
+        largest_input = int(np.argmax(np.diag(self.gram)))
+        kernel = self.gram[largest_input] / np.sqrt(max(float(self.gram[largest_input, largest_input]), 1e-300))
         return np.unique(line_sets(kernel, self.prior, self.rows)[0], axis=0)
 
     def climb(self, starts: Members, count: int, min_gain: float) -> Members:
@@ -221,23 +240,25 @@ class Prices:
         """
         sets = np.unique(starts, axis=0)
         k = sets.shape[1]
-        value = self.gains(np.where(sets, self.ratio, 1.0))
-        active = np.arange(len(sets))
+        set_gains = self.gains(np.where(sets, self.ratio, 1.0))
+        active_indices = np.arange(len(sets))
         for _ in range(4 * k):
-            neighbors = np.repeat(sets[active, None, :], k, axis=1)
+            neighbors = np.repeat(sets[active_indices, None, :], k, axis=1)
             neighbors[:, np.arange(k), np.arange(k)] ^= True
-            neighbor_gains = self.gains(np.where(neighbors.reshape(-1, k), self.ratio, 1.0)).reshape(len(active), k)
-            flip = neighbor_gains.argmax(axis=1)
-            is_better = neighbor_gains[np.arange(len(active)), flip] > value[active] + 1e-15
+            neighbor_gains = self.gains(np.where(neighbors.reshape(-1, k), self.ratio, 1.0)).reshape(
+                len(active_indices), k
+            )
+            best_moves = neighbor_gains.argmax(axis=1)
+            is_better = neighbor_gains[np.arange(len(active_indices)), best_moves] > set_gains[active_indices] + 1e-15
             if not is_better.any():
                 break
-            value[active[is_better]] = neighbor_gains[is_better, flip[is_better]]
-            sets[active[is_better], flip[is_better]] ^= True
-            active = active[is_better]
-        sets, index = np.unique(sets, axis=0, return_index=True)
-        value = value[index]
-        order = np.argsort(-value)[:count]
-        return np.asarray(sets[order[value[order] > min_gain]])
+            set_gains[active_indices[is_better]] = neighbor_gains[is_better, best_moves[is_better]]
+            sets[active_indices[is_better], best_moves[is_better]] ^= True
+            active_indices = active_indices[is_better]
+        sets, unique_indices = np.unique(sets, axis=0, return_index=True)
+        set_gains = set_gains[unique_indices]
+        order = np.argsort(-set_gains)[:count]
+        return np.asarray(sets[order[set_gains[order] > min_gain]])
 
 
 def patterns_in_halves(
@@ -249,23 +270,26 @@ def patterns_in_halves(
     (b, k - low), the masses t + p.a, a^T quadratic a, and constant + linear.a - a^T pairs a, (b, 2^low) each.
     """
     half = len(prior) // 2
-    first, second = subsets(half), subsets(len(prior) - half)
-    mass = level + first @ prior[:half]
+    first_half_sets, second_half_sets = subsets(half), subsets(len(prior) - half)
+    first_masses = level + first_half_sets @ prior[:half]
     first_terms = [
-        quadratic_form(first, quadratic[:half, :half]),
-        first @ linear[:half] - quadratic_form(first, pairs[:half, :half]),
+        quadratic_form(first_half_sets, quadratic[:half, :half]),
+        first_half_sets @ linear[:half] - quadratic_form(first_half_sets, pairs[:half, :half]),
     ]
-    cross = [2 * quadratic[half:, :half] @ first.T, -(pairs[half:, :half] + pairs[:half, half:].T) @ first.T]
-    step = max(1, size // len(first))
-    for start in range(0, len(second), step):
-        block = second[start : start + step]
+    cross_terms = [
+        2 * quadratic[half:, :half] @ first_half_sets.T,
+        -(pairs[half:, :half] + pairs[:half, half:].T) @ first_half_sets.T,
+    ]
+    step = max(1, size // len(first_half_sets))
+    for start in range(0, len(second_half_sets), step):
+        block = second_half_sets[start : start + step]
         second_terms = [
             quadratic_form(block, quadratic[half:, half:]),
             block @ linear[half:] - quadratic_form(block, pairs[half:, half:]),
         ]
-        gain = block @ cross[0] + first_terms[0] + second_terms[0][:, None]
-        price = block @ cross[1] + first_terms[1] + (second_terms[1][:, None] + constant)
-        yield block, (block @ prior[half:])[:, None] + mass, gain, price
+        gain = block @ cross_terms[0] + first_terms[0] + second_terms[0][:, None]
+        price = block @ cross_terms[1] + first_terms[1] + (second_terms[1][:, None] + constant)
+        yield block, (block @ prior[half:])[:, None] + first_masses, gain, price
 
 
 def quadratic_form(sets: Array, matrix: Array) -> Array:

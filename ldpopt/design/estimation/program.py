@@ -87,41 +87,45 @@ def fisher_program(
     gain = math.expm1(min(epsilon, math.log(2)))  # Brings the columns u to the order of 1.
     n, k = columns.shape
     is_constant = np.ptp(columns, axis=1) == 0
-    unit = 1.0 if eta is None or not is_constant.any() else min(1.0, eta / gain)
-    prior, mass = priors[0], columns @ priors[0]
+    constant_unit = 1.0 if eta is None or not is_constant.any() else min(1.0, eta / gain)
+    prior, prior_masses = priors[0], columns @ priors[0]
     is_independent = np.arange(k) != int(np.argmax(prior))  # p . u = 0: one row follows from the others
-    units = np.where(is_constant, 1.0, unit)  # of the weights w
+    units = np.where(is_constant, 1.0, constant_unit)  # of the weights w
     program = ConeProgram()
     w, level = program.variables(n), program.variables(1)
     program.put("nonnegative", np.zeros(n), (w, sparse.eye_array(n)))
-    total = program.put("zero", -np.ones(1), (w, units[None]))
-    balance = program.put("zero", np.zeros(k - 1), (w, ((columns / mass[:, None] - 1) / gain).T[is_independent]))
-    x, other = np.triu_indices(k, 1)
+    total_equation = program.put("zero", -np.ones(1), (w, units[None]))
+    balance_equations = program.put(
+        "zero", np.zeros(k - 1), (w, ((columns / prior_masses[:, None] - 1) / gain).T[is_independent])
+    )
+    first_inputs, second_inputs = np.triu_indices(k, 1)
     if eta is not None:
-        excess = np.maximum(columns[:, x] - columns[:, other], 0.0) / (gain * mass[:, None])
-        cap = program.put("nonnegative", np.full(len(x), eta / gain / unit), (w, -excess.T))
-    expressions, ties = [], []
+        excess = np.maximum(columns[:, first_inputs] - columns[:, second_inputs], 0.0) / (gain * prior_masses[:, None])
+        cap_inequalities = program.put(
+            "nonnegative", np.full(len(first_inputs), eta / gain / constant_unit), (w, -excess.T)
+        )
+    expressions, level_inequalities = [], []
     for p in priors:
         masses = columns @ p
         # At another distribution, the same weights theta mean w times the ratio of the masses.
         expressions.append(
-            criterion.build_program((columns / masses[:, None] - 1) / gain, Weights(program, w, masses / mass))
+            criterion.build_program((columns / masses[:, None] - 1) / gain, Weights(program, w, masses / prior_masses))
         )
         cost = (expressions[-1].variables, -expressions[-1].slopes[None])
-        ties.append(program.put("nonnegative", np.zeros(1), (level, np.ones((1, 1))), cost))
+        level_inequalities.append(program.put("nonnegative", np.zeros(1), (level, np.ones((1, 1))), cost))
     values, duals = solve_cones(program, level, "design for estimation")
 
-    shares = np.array([float(duals[tie][0]) for tie in ties]).clip(0.0)
+    shares = np.array([float(duals[level_inequality][0]) for level_inequality in level_inequalities]).clip(0.0)
     rows, pairs, kernel = np.zeros(k), np.zeros((k, k)), np.zeros((1, k))
     if len(priors) == 1:
         # The program's columns are u / gain; its slopes are those of the criterion, divided by `factor`.
         factor, kernel = expressions[0].factor, expressions[0].kernel(duals) / gain
         slopes = np.zeros(k)
-        slopes[is_independent] = -duals[balance] * factor / gain
-        rows = -float(duals[total][0]) * unit * factor * prior + slopes - prior * slopes.sum()
+        slopes[is_independent] = -duals[balance_equations] * factor / gain
+        rows = -float(duals[total_equation][0]) * constant_unit * factor * prior + slopes - prior * slopes.sum()
         if eta is not None:
-            pairs[x, other] = np.maximum(duals[cap], 0.0) * factor / gain
-    return FisherSolution(np.maximum(values[w], 0.0) * units / mass, rows, pairs, kernel, shares / shares.sum())
+            pairs[first_inputs, second_inputs] = np.maximum(duals[cap_inequalities], 0.0) * factor / gain
+    return FisherSolution(np.maximum(values[w], 0.0) * units / prior_masses, rows, pairs, kernel, shares / shares.sum())
 
 
 def kernel_at(criterion: Criterion, matrix: Array, prior: Array) -> Array:
@@ -149,25 +153,35 @@ def least_multipliers(
     import cvxpy as cp
 
     k = len(prior)
-    unit = values / (values @ prior)[:, None]
-    row_information = ((unit - 1) @ (kernel - np.outer(kernel.sum(axis=1), prior)).T) ** 2
+    scaled_columns = values / (values @ prior)[:, None]
+    row_information = ((scaled_columns - 1) @ (kernel - np.outer(kernel.sum(axis=1), prior)).T) ** 2
     rows, pairs, weights = cp.Variable(k), np.zeros((k, k)), np.ones(len(kernel))
     scale = float(row_information.sum(axis=1).max()) or 1.0
-    gain, ties = row_information.sum(axis=1) / scale, []
+    column_gains, weight_equations = row_information.sum(axis=1) / scale, []
     if bound_terms is not None and bound_terms.max() > 0:
-        share = cp.Variable(len(kernel), nonneg=True)
-        gain, ties = row_information / scale @ share, [bound_terms / bound_terms.max() @ share == 1]
-    price, cost = unit @ rows, cp.sum(rows)
+        row_weights = cp.Variable(len(kernel), nonneg=True)
+        column_gains, weight_equations = (
+            row_information / scale @ row_weights,
+            [bound_terms / bound_terms.max() @ row_weights == 1],
+        )
+    column_prices, cost = scaled_columns @ rows, cp.sum(rows)
     if eta is not None:
-        x, other = np.triu_indices(k, 1)
-        cap = cp.Variable(len(x), nonneg=True)
-        price = price + np.maximum(unit[:, x] - unit[:, other], 0.0) @ cap
-        cost = cost + eta * cp.sum(cap)
-    solve(cp.Problem(cp.Minimize(cost), [price >= gain, *ties]), "multipliers of the equivalence bound", SIMPLEX)
+        first_inputs, second_inputs = np.triu_indices(k, 1)
+        pair_variables = cp.Variable(len(first_inputs), nonneg=True)
+        column_prices = (
+            column_prices
+            + np.maximum(scaled_columns[:, first_inputs] - scaled_columns[:, second_inputs], 0.0) @ pair_variables
+        )
+        cost = cost + eta * cp.sum(pair_variables)
+    solve(
+        cp.Problem(cp.Minimize(cost), [column_prices >= column_gains, *weight_equations]),
+        "multipliers of the equivalence bound",
+        SIMPLEX,
+    )
     if eta is not None:
-        pairs[x, other] = np.maximum(np.asarray(cap.value), 0.0) * scale
-    if ties:
-        weights = np.maximum(np.asarray(share.value), 0.0)
+        pairs[first_inputs, second_inputs] = np.maximum(np.asarray(pair_variables.value), 0.0) * scale
+    if weight_equations:
+        weights = np.maximum(np.asarray(row_weights.value), 0.0)
     return np.asarray(rows.value) * scale, pairs, kernel * np.sqrt(weights)[:, None]
 
 
@@ -177,8 +191,8 @@ def reduce_columns(columns: Array, weights: Array) -> Array:
     `columns` is (n, k) with S.p = 1. The products of their entries give the information, and, as p.S = 1, the row sums
     as well.
     """
-    first, second = np.triu_indices(columns.shape[1])
-    return reduce_weights(columns[:, first] * columns[:, second], weights)
+    first_inputs, second_inputs = np.triu_indices(columns.shape[1])
+    return reduce_weights(columns[:, first_inputs] * columns[:, second_inputs], weights)
 
 
 def reduce_weights(moments: Array, weights: Array) -> Array:
@@ -195,21 +209,23 @@ def reduce_weights(moments: Array, weights: Array) -> Array:
     """
     w = np.array(weights)
     r = moments.shape[1]
-    size = np.abs(moments).max(axis=0)
-    scaled_moments = moments / np.where(size > 0, size, 1.0)
+    moment_scale = np.abs(moments).max(axis=0)
+    scaled_moments = moments / np.where(moment_scale > 0, moment_scale, 1.0)
     while True:
-        positive = np.flatnonzero(w > 0)
-        group = np.arange(len(positive)) % (2 * r)
-        count = min(len(positive), 2 * r)
-        total: Array = np.bincount(group, w[positive], count).astype(np.float64)
-        means = scaled_moments[positive]
-        if count < len(positive):  # of every `count`-th row
-            padded_means = np.pad(means * w[positive, None], ((0, -len(positive) % count), (0, 0)))
-            means = padded_means.reshape(-1, count, r).sum(axis=0) / total[:, None]
-        new_weights = _eliminate_weights(means, total)
+        positive_indices = np.flatnonzero(w > 0)
+        group_numbers = np.arange(len(positive_indices)) % (2 * r)
+        group_count = min(len(positive_indices), 2 * r)
+        group_weights: Array = np.bincount(group_numbers, w[positive_indices], group_count).astype(np.float64)
+        group_means = scaled_moments[positive_indices]
+        if group_count < len(positive_indices):  # of every `group_count`-th row
+            padded_means = np.pad(
+                group_means * w[positive_indices, None], ((0, -len(positive_indices) % group_count), (0, 0))
+            )
+            group_means = padded_means.reshape(-1, group_count, r).sum(axis=0) / group_weights[:, None]
+        new_weights = _eliminate_weights(group_means, group_weights)
         if new_weights is None:
             return w
-        w[positive] *= (new_weights / total)[group]
+        w[positive_indices] *= (new_weights / group_weights)[group_numbers]
 
 
 def _eliminate_weights(rows: Array, weights: Array) -> Array | None:
@@ -249,7 +265,7 @@ def relax_policy(
     import cvxpy as cp
 
     k, cone = len(prior), PolicyCone.from_limits(limits, FLOAT.of(prior))
-    first, second = cone.products
+    first_faces, second_faces = cone.products
     faces = np.asarray(cone.faces.midpoint)
 
     def form_of(square: Any, rows: Any) -> Array:
@@ -257,27 +273,30 @@ def relax_policy(
 
     zeros, pairs = np.zeros((k, k)), np.zeros((k, k))
     scale = float(np.abs(form_of(gram, np.zeros(k))).max()) or 1.0
-    rows, weights = cp.Variable(k), cp.Variable(len(first), nonneg=True)
-    face_products = np.einsum("nx,ny->nxy", faces[first], faces[second])
+    rows, weights = cp.Variable(k), cp.Variable(len(first_faces), nonneg=True)
+    face_products = np.einsum("nx,ny->nxy", faces[first_faces], faces[second_faces])
     products_matrix = sparse.csr_array(
-        ((face_products + face_products.transpose(0, 2, 1)) / 2).reshape(len(first), k * k).T
+        ((face_products + face_products.transpose(0, 2, 1)) / 2).reshape(len(first_faces), k * k).T
     )
     # (s.p)(rows.s) is linear in `rows`: one matrix for each of its entries.
     row_forms = np.array([form_of(zeros, entry).ravel() for entry in np.eye(k)]).T
     form: Any = row_forms @ rows - products_matrix @ weights + form_of(gram / scale, np.zeros(k)).ravel()
     cost: Any = cp.sum(rows)
     if eta is not None:
-        x, other = np.triu_indices(k, 1)
-        caps = cp.Variable(len(x), nonneg=True)
-        single = np.zeros((len(x), k, k))
-        single[np.arange(len(x)), x, other] = 1.0
-        square_terms = [(-square, shift) for shift, square in map(cone.split_squares, single)]
-        form = form + np.array([np.asarray(cone.form(*entry).midpoint).ravel() for entry in square_terms]).T @ caps
-        cost = cost + eta * cp.sum(caps)
+        first_inputs, second_inputs = np.triu_indices(k, 1)
+        pair_variables = cp.Variable(len(first_inputs), nonneg=True)
+        single_pairs = np.zeros((len(first_inputs), k, k))
+        single_pairs[np.arange(len(first_inputs)), first_inputs, second_inputs] = 1.0
+        square_terms = [(-square, shift) for shift, square in map(cone.split_squares, single_pairs)]
+        form = (
+            form
+            + np.array([np.asarray(cone.form(*entry).midpoint).ravel() for entry in square_terms]).T @ pair_variables
+        )
+        cost = cost + eta * cp.sum(pair_variables)
     square = cp.reshape(form, (k, k), order="C")
     solve(cp.Problem(cp.Minimize(cost), [square >> 0]), "relaxed bound of a policy graph", CONIC)
     if eta is not None:
-        pairs[x, other] = np.maximum(np.asarray(caps.value), 0.0) * scale
+        pairs[first_inputs, second_inputs] = np.maximum(np.asarray(pair_variables.value), 0.0) * scale
     return np.asarray(rows.value) * scale, pairs, PolicyRelaxation(np.maximum(weights.value, 0.0) * scale)
 
 
@@ -303,21 +322,21 @@ def relax_patterns(gram: Array, prior: Array, ratio: float, eta: float | None) -
 
     k = len(prior)
     scale = float(np.trace(gram))
-    classes = 1 if eta is None else MASS_CLASSES
+    class_count = 1 if eta is None else MASS_CLASSES
     rows, pairs = cp.Variable(k), np.zeros((k, k))
-    squares, spans = cp.Variable((classes, k)), cp.Variable(classes, nonneg=True)
+    squares, spans = cp.Variable((class_count, k)), cp.Variable(class_count, nonneg=True)
     cost: Any = cp.sum(rows)
     pair_prices: Any = pairs
     if eta is not None:
-        x, other = np.triu_indices(k, 1)
-        pair_variables = cp.Variable(len(x), nonneg=True)
-        positions = np.zeros((k * k, len(x)))
-        positions[x * k + other, np.arange(len(x))] = 1.0
+        first_inputs, second_inputs = np.triu_indices(k, 1)
+        pair_variables = cp.Variable(len(first_inputs), nonneg=True)
+        positions = np.zeros((k * k, len(first_inputs)))
+        positions[first_inputs * k + second_inputs, np.arange(len(first_inputs))] = 1.0
         pair_prices = cp.reshape(positions @ pair_variables, (k, k), order="C")
         cost = cost + eta * cp.sum(pair_variables)
-    mass = ratio ** (np.arange(classes + 1) / classes)  # the ends of the classes
+    mass = ratio ** (np.arange(class_count + 1) / class_count)  # the ends of the classes
     cones = []
-    for size in range(classes):
+    for size in range(class_count):
         class_ends = (float(mass[size]), float(mass[size + 1]), ratio)
         top, edge, corner = _relaxed_form(
             gram / scale, prior, rows, pair_prices, squares[size], spans[size], class_ends
@@ -326,7 +345,7 @@ def relax_patterns(gram: Array, prior: Array, ratio: float, eta: float | None) -
         cones.append(cp.bmat([[top, edge], [edge.T, cp.reshape(corner, (1, 1), order="C")]]) >> 0)
     solve(cp.Problem(cp.Minimize(cost), cones), "relaxed equivalence bound", INTERIOR)
     if eta is not None:
-        pairs[x, other] = np.maximum(np.asarray(pair_variables.value), 0.0) * scale
+        pairs[first_inputs, second_inputs] = np.maximum(np.asarray(pair_variables.value), 0.0) * scale
     relaxation = Relaxation(np.asarray(squares.value) * scale, np.maximum(np.asarray(spans.value), 0.0) * scale)
     return np.asarray(rows.value) * scale, pairs, relaxation
 
@@ -410,18 +429,20 @@ def survey_program(
     """
     program = _Program(criterion, prior, columns, eta)
     point, goal = program.start() if start is None else start, None
-    best, smallest_error, stalled_steps = point, np.inf, 0
+    best_point, smallest_error, stalled_steps = point, np.inf, 0
     for _ in range(MAX_NEWTON_STEPS):
         neighborhood = program.neighborhood(point)
         if neighborhood.largest_error < smallest_error:
-            best, smallest_error, stalled_steps = point, neighborhood.largest_error, 0
+            best_point, smallest_error, stalled_steps = point, neighborhood.largest_error, 0
         elif neighborhood.gap <= 1.5 * accuracy:  # Rounding may mislead at the end.
             stalled_steps += 1
         if smallest_error <= 1.5 * accuracy or stalled_steps > MAX_STALLED_STEPS:
             break
-        point, length = program.step(point, neighborhood, max(accuracy, neighborhood.gap if goal is None else goal))
-        goal = (0.1 if length > 0.9 else 0.3 if length > 0.5 else 0.8) * neighborhood.gap
-    return program.solution(best)
+        point, step_fraction = program.step(
+            point, neighborhood, max(accuracy, neighborhood.gap if goal is None else goal)
+        )
+        goal = (0.1 if step_fraction > 0.9 else 0.3 if step_fraction > 0.5 else 0.8) * neighborhood.gap
+    return program.solution(best_point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -462,9 +483,9 @@ class _Program:
         self.root = criterion.factor(k) if isinstance(criterion, LinearCriterion | MVOptimal) else np.eye(k)
         self.v, self.limits = columns / np.sqrt(self.mass)[:, None], self.root.shape[1] if criterion.limited else 0
         self.rank = int(np.linalg.matrix_rank(self.root)) if criterion.limited else self.root.shape[1]
-        left, right = np.triu_indices(k)
-        is_used = right >= k - self.rank
-        self.left, self.right = left[is_used], right[is_used]
+        first_inputs, second_inputs = np.triu_indices(k)
+        is_used = second_inputs >= k - self.rank
+        self.left, self.right = first_inputs[is_used], second_inputs[is_used]
         self.twice = np.where(self.left == self.right, 1.0, 2.0)
 
     def local(self, theta: Array, weights: Array) -> tuple[float, Array, Array, Array, Array]:
@@ -475,27 +496,32 @@ class _Program:
         criteria.
         """
         information = (self.v * theta[:, None]).T @ self.v
-        values, vectors = np.linalg.eigh(information)
-        if not values[0] > 0:
+        eigenvalues, eigenvectors = np.linalg.eigh(information)
+        if not eigenvalues[0] > 0:
             raise SolverError("design for estimation: the columns leave some share unknown; pass another method")
-        root = vectors / np.sqrt(values)
+        inverse_root = eigenvectors / np.sqrt(eigenvalues)
         variances, variance_slopes = np.zeros(0), np.zeros((len(self.v), 0))
         if self.logarithmic:
-            z, size, slope, doubled_weights = self.v @ root, float(len(values)), np.ones(len(values)), self.twice
+            z, criterion_size, slope, doubled_weights = (
+                self.v @ inverse_root,
+                float(len(eigenvalues)),
+                np.ones(len(eigenvalues)),
+                self.twice,
+            )
         else:
-            slope, rotation = np.linalg.eigh((half := root.T @ self.factor(weights)) @ half.T)
+            slope, rotation = np.linalg.eigh((half := inverse_root.T @ self.factor(weights)) @ half.T)
             slope = np.maximum(slope, 0.0)
             slope[: len(slope) - self.rank] = 0.0
-            z, size = self.v @ (root @ rotation), float(slope.sum())
+            z, criterion_size = self.v @ (inverse_root @ rotation), float(slope.sum())
             doubled_weights = self.twice * (slope[self.left] + slope[self.right])
         if self.limits:
-            inverse = root @ (root.T @ self.root)
+            inverse = inverse_root @ (inverse_root.T @ self.root)
             variances, variance_slopes = (
                 (self.root * inverse).sum(axis=0) - (self.prior @ self.root) ** 2,
                 -((self.v @ inverse) ** 2),
             )
         products = z[:, self.left] * z[:, self.right] * np.sqrt(doubled_weights)
-        return size, -(z**2) @ slope, products, variances, variance_slopes
+        return criterion_size, -(z**2) @ slope, products, variances, variance_slopes
 
     def factor(self, weights: Array) -> Array:
         """Return F; for the largest variance, that of its weights."""
@@ -509,8 +535,8 @@ class _Program:
         if not self.logarithmic:
             return np.asarray(self.factor(weights).T @ np.linalg.inv(information))
         t = differences(len(information))
-        values, vectors = np.linalg.eigh(t.T @ information @ t)
-        return np.asarray((vectors / np.sqrt(values)).T @ t.T)
+        eigenvalues, eigenvectors = np.linalg.eigh(t.T @ information @ t)
+        return np.asarray((eigenvectors / np.sqrt(eigenvalues)).T @ t.T)
 
     def start(self) -> Central:
         """Build a point of equal weights, with a gap of about `INITIAL_GAP`."""
@@ -555,9 +581,9 @@ class _Program:
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
         d_slack = (mu - point.slack * d_theta) / point.theta - point.slack
-        d_room = neighborhood.missing - neighborhood.used.T @ d_theta
-        d_room[:limits] += d_level
-        primal_length = _step_length((point.theta, d_theta), (point.limit_slack, d_room))
+        d_limit_slack = neighborhood.missing - neighborhood.used.T @ d_theta
+        d_limit_slack[:limits] += d_level
+        primal_length = _step_length((point.theta, d_theta), (point.limit_slack, d_limit_slack))
         dual_length = _step_length((point.slack, d_slack), (point.prices, change[k:]))
         if limits:  # the curvature depends on the prices
             primal_length = dual_length = min(primal_length, dual_length)
@@ -565,7 +591,7 @@ class _Program:
             point.theta + primal_length * d_theta,
             point.slack + dual_length * d_slack,
             point.rows + dual_length * change[:k],
-            point.limit_slack + primal_length * d_room,
+            point.limit_slack + primal_length * d_limit_slack,
             point.prices + dual_length * change[k:],
             point.level + primal_length * d_level,
         )
@@ -581,10 +607,10 @@ class _Program:
         q = products.shape[1]
         normal, cross = gram[:q, :q], gram[:q, q:]
         normal[np.diag_indices(q)] += 1.0
-        lower = scipy.linalg.cho_factor(normal, lower=True, overwrite_a=True)
-        solutions = scipy.linalg.cho_solve(lower, np.column_stack([cross, right_side[:q]]))
-        extra = int(limits > 0)
-        schur, right_hand_side = np.zeros((k + m + extra, k + m + extra)), np.zeros(k + m + extra)
+        cholesky_factor = scipy.linalg.cho_factor(normal, lower=True, overwrite_a=True)
+        solutions = scipy.linalg.cho_solve(cholesky_factor, np.column_stack([cross, right_side[:q]]))
+        level_count = int(limits > 0)
+        schur, right_hand_side = np.zeros((k + m + level_count, k + m + level_count)), np.zeros(k + m + level_count)
         schur[: k + m, : k + m] = gram[q:, q:] - cross.T @ solutions[:, :-1]
         price_rows = np.arange(k, k + m)
         schur[price_rows, price_rows] += point.limit_slack / point.prices
@@ -593,11 +619,11 @@ class _Program:
             - cross.T @ solutions[:, -1]
             - np.append(neighborhood.short, neighborhood.missing + point.limit_slack - mu / point.prices)
         )
-        if extra:  # the weights of the variances sum to one: the level is their price
+        if level_count:  # the weights of the variances sum to one: the level is their price
             schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
             right_hand_side[-1] = 1 - point.prices[:limits].sum()
         solution = np.linalg.solve(schur, right_hand_side)
-        change, level = np.asarray(solution[: k + m]), float(solution[-1]) if extra else 0.0
+        change, level = np.asarray(solution[: k + m]), float(solution[-1]) if level_count else 0.0
         coefficients = solutions[:, -1] - solutions[:, :-1] @ change
         changes = residuals - self.columns @ change[:k] - usage @ change[k:] - products @ coefficients
         return change, level, np.asarray(ratio * changes)

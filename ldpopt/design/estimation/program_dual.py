@@ -68,9 +68,9 @@ class SurveyDual:
 
     def columns(self, sets: Members) -> tuple[Array, Array]:
         """Compute columns (n, k), each with S.p = 1, and the masses (n,) of the patterns."""
-        values = np.where(sets, self.ratio, 1.0)
-        mass = values @ self.prior
-        return values / mass[:, None], mass
+        entries = np.where(sets, self.ratio, 1.0)
+        masses = entries @ self.prior
+        return entries / masses[:, None], masses
 
 
 def survey_dual(prior: Array, ratio: float, factor: Array) -> SurveyDual:
@@ -88,22 +88,22 @@ def survey_dual(prior: Array, ratio: float, factor: Array) -> SurveyDual:
         slope, curvature = search.slopes(x, point, barrier)
         step = np.linalg.solve(curvature, slope)
         expected_gain = float(slope @ step)
-        length, next_point = 1.0, None
-        height = point.height(barrier)
-        while length > 1e-8:
-            candidate = search.evaluate(x + length * step)
+        step_length, next_point = 1.0, None
+        objective = point.height(barrier)
+        while step_length > 1e-8:
+            candidate = search.evaluate(x + step_length * step)
             if candidate is not None and candidate.height(
                 barrier
-            ) >= height + 1e-3 * length * expected_gain - 1e-13 * abs(height):
+            ) >= objective + 1e-3 * step_length * expected_gain - 1e-13 * abs(objective):
                 next_point = candidate
                 break
-            length /= 2
+            step_length /= 2
         if next_point is not None:
-            x, point = x + length * step, next_point
-        if next_point is None or (length > 0.9 and expected_gain < max(0.3 * barrier, 1e-12 * abs(height))):
+            x, point = x + step_length * step, next_point
+        if next_point is None or (step_length > 0.9 and expected_gain < max(0.3 * barrier, 1e-12 * abs(objective))):
             if barrier == 0:
                 break
-            barrier = 0.1 * barrier if barrier > 1e-7 * abs(height) / len(prior) else 0.0
+            barrier = 0.1 * barrier if barrier > 1e-7 * abs(objective) / len(prior) else 0.0
     return search.dual(x, point)
 
 
@@ -140,16 +140,16 @@ class _Search:
     def form(self, x: Array) -> Array:
         """Compute M."""
         d, a = np.split(x, 2)
-        shift = np.outer(a, self.prior)
-        return np.asarray(np.diag(d) + shift + shift.T - self.bend / d.sum() * np.outer(d, d))
+        shift_form = np.outer(a, self.prior)
+        return np.asarray(np.diag(d) + shift_form + shift_form.T - self.bend / d.sum() * np.outer(d, d))
 
     def evaluate(self, x: Array) -> _DualPoint | None:
         """Compute the point; None if M is not positive definite."""
         k = len(self.prior)
         if not (np.isfinite(x).all() and x[:k].min() > 0):
             return None
-        values, vectors = np.linalg.eigh(self.form(x) * self.factor[:, None] * self.factor)
-        return _DualPoint(values, vectors, 2 * float(x[k:].sum())) if values[0] > 0 else None
+        eigenvalues, eigenvectors = np.linalg.eigh(self.form(x) * self.factor[:, None] * self.factor)
+        return _DualPoint(eigenvalues, eigenvectors, 2 * float(x[k:].sum())) if eigenvalues[0] > 0 else None
 
     def start(self) -> Array:
         """Find the best x of a grid of simple ones.

@@ -51,21 +51,21 @@ def eigenvalue_lower_bound(form: Enclosure) -> float:
     positive semidefinite up to (n + 1) u / (1 - (2 n + 2) u) times its trace [HIG, Thm 10.3]. The margin here allows
     for any order of the sums. The uncertainty of the entries moves eigenvalues by at most its largest row sum.
     """
-    lower, upper = (np.asarray(end) for end in (FLOAT.of(form).lower, FLOAT.of(form).upper))
-    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+    lower_entries, upper_entries = (np.asarray(entries) for entries in (FLOAT.of(form).lower, FLOAT.of(form).upper))
+    if not (np.isfinite(lower_entries).all() and np.isfinite(upper_entries).all()):
         return -math.inf
-    middle = lower / 2 + upper / 2
+    midpoint = lower_entries / 2 + upper_entries / 2
     # The matrix is symmetric, so that its lower triangle is enough.
-    middle = np.tril(middle) + np.tril(middle, -1).T
-    radius = np.maximum(upper - middle, middle - lower) * (1 + 2 * ULP)
+    midpoint = np.tril(midpoint) + np.tril(midpoint, -1).T
+    radius = np.maximum(upper_entries - midpoint, midpoint - lower_entries) * (1 + 2 * ULP)
     radius = np.maximum(np.tril(radius), np.tril(radius).T)
     row_sum_error = float(radius.sum(axis=1).max()) * (1 + 2 * len(radius) * ULP)
-    n, size = len(middle), float(np.abs(middle).max())
-    if size == 0:
+    n, largest_entry = len(midpoint), float(np.abs(midpoint).max())
+    if largest_entry == 0:
         return -row_sum_error * (1 + ULP)
-    shift = max(0.0, -float(np.linalg.eigvalsh(middle)[0])) + n * ULP * size
+    shift = max(0.0, -float(np.linalg.eigvalsh(midpoint)[0])) + n * ULP * largest_entry
     for _ in range(MAX_SHIFTS):
-        shifted_matrix = middle + shift * np.eye(n)
+        shifted_matrix = midpoint + shift * np.eye(n)
         with suppress(np.linalg.LinAlgError), np.errstate(all="ignore"):  # An overflow proves nothing.
             if np.isfinite(shifted_matrix).all() and np.isfinite(np.linalg.cholesky(shifted_matrix)).all():
                 trace = float(np.diag(shifted_matrix).sum())
@@ -96,20 +96,20 @@ class Relaxation(ByValue):
     def gain_bound(self, charges: Charges, epsilon: Enclosure) -> float:
         """Bound the gains of all patterns; inf if the numbers prove none. epsilon : in nats."""
         spans, k = finite_array(self.spans, (-1,)), len(charges.rows)
-        classes = 0 if spans is None else len(spans)
-        squares = finite_array(self.squares, (classes, k))
-        if spans is None or squares is None or not 1 <= classes <= MASS_CLASSES or not (spans >= 0).all():
+        class_count = 0 if spans is None else len(spans)
+        squares = finite_array(self.squares, (class_count, k))
+        if spans is None or squares is None or not 1 <= class_count <= MASS_CLASSES or not (spans >= 0).all():
             return math.inf
         products = np.zeros((k, k)) if self.products is None else finite_array(self.products, (k, k))
         if products is None or not (products >= 0).all():
             return math.inf
         level = 1 / epsilon.expm1()
-        class_ends = [level * (epsilon * number / classes).exp() for number in range(classes + 1)]
+        class_ends = [level * (epsilon * number / class_count).exp() for number in range(class_count + 1)]
         smallest_eigenvalue = min(
             eigenvalue_lower_bound(
                 _scaled_form(charges, level, squares[i], products, float(spans[i]), class_ends[i], class_ends[i + 1])
             )
-            for i in range(classes)
+            for i in range(class_count)
         )
         return form_gain_bound(smallest_eigenvalue, k + 1)
 
@@ -134,24 +134,36 @@ def form_gain_bound(smallest_eigenvalue: float, size: int) -> float:
 
 
 def _scaled_form(
-    charges: Charges, level: Enclosure, d: Array, products: Array, span: float, low: Enclosure, high: Enclosure
+    charges: Charges,
+    level: Enclosure,
+    d: Array,
+    products: Array,
+    span: float,
+    smallest_mass: Enclosure,
+    largest_mass: Enclosure,
 ) -> Enclosure:
     """Build N with both changes, as a symmetric form (k + 1, k + 1) in z."""
     p, arithmetic = charges.prior, charges.arithmetic
     rows, pairs = arithmetic.of(charges.rows), arithmetic.of(charges.pairs)
-    total = level * charges.total
+    constant_price = level * charges.total
     price_form = p[:, None] * rows[None, :]
     pair_sums = pairs + pairs.T
-    quadratic = (price_form + price_form.T) / 2 - charges.kernel.T @ charges.kernel - pair_sums * low / 2
-    # (m - low)(high - m) with m = level + p.a
+    quadratic = (price_form + price_form.T) / 2 - charges.kernel.T @ charges.kernel - pair_sums * smallest_mass / 2
+    # (m - smallest_mass)(largest_mass - m) with m = level + p.a
     product_form = arithmetic.of(products)
     quadratic = quadratic + np.diag(d) - (product_form + product_form.T) / 2 + (p[:, None] * p[None, :]) * span
-    linear = (p * total + rows * level + pairs.sum(axis=1) * low - d + p * (level * 2 - low - high) * span) / 2
-    constant = level * total - (level - low) * (high - level) * span
-    first = arithmetic.concatenate([quadratic, linear[:, None]], 1)
-    last = arithmetic.concatenate([linear[None, :], constant.reshape(1, 1)], 1)
-    unit = 1 / arithmetic.concatenate([p + level, level.reshape(1)])
-    return arithmetic.concatenate([first, last]) * unit[:, None] * unit[None, :]
+    linear = (
+        p * constant_price
+        + rows * level
+        + pairs.sum(axis=1) * smallest_mass
+        - d
+        + p * (level * 2 - smallest_mass - largest_mass) * span
+    ) / 2
+    constant = level * constant_price - (level - smallest_mass) * (largest_mass - level) * span
+    first_rows = arithmetic.concatenate([quadratic, linear[:, None]], 1)
+    last_row = arithmetic.concatenate([linear[None, :], constant.reshape(1, 1)], 1)
+    scale = 1 / arithmetic.concatenate([p + level, level.reshape(1)])
+    return arithmetic.concatenate([first_rows, last_row]) * scale[:, None] * scale[None, :]
 
 
 MAX_PRODUCTS = 6000
@@ -173,12 +185,12 @@ class PolicyRelaxation(ByValue):
     def gain_bound(self, charges: Charges, limits: Array) -> float:
         """Bound the gains of all columns within `limits` (k, k); inf if the weights prove none."""
         cone = PolicyCone.from_limits(limits, charges.prior)
-        first, second = cone.products
-        weights = finite_array(self.weights, (len(first),))
+        first_faces, second_faces = cone.products
+        weights = finite_array(self.weights, (len(first_faces),))
         if weights is None or not (weights >= 0).all():
             return math.inf
         faces = cone.faces
-        products = (faces[first] * weights[:, None]).T @ faces[second]
+        products = (faces[first_faces] * weights[:, None]).T @ faces[second_faces]
         shift, square_form = cone.split_squares(charges.pairs)
         square = charges.kernel.T @ charges.kernel - square_form
         form = cone.form(square, charges.arithmetic.of(charges.rows) + shift) - (products + products.T) / 2
@@ -220,8 +232,8 @@ class PolicyCone:
     def products(self) -> tuple[Any, Any]:
         """The faces, first and second, of every product in use."""
         inputs = np.arange(len(self.limits))
-        on_faces = (self.x[:, None] == inputs) | (self.other[:, None] == inputs)
-        return product_pairs(np.vstack([on_faces, inputs[:, None] == inputs]) if self._open else on_faces)
+        is_on_face = (self.x[:, None] == inputs) | (self.other[:, None] == inputs)
+        return product_pairs(np.vstack([is_on_face, inputs[:, None] == inputs]) if self._open else is_on_face)
 
     @property
     def _open(self) -> bool:
@@ -264,11 +276,11 @@ class PolicyCone:
         return (pair_prices.sum(axis=1) - pair_prices.sum(axis=0)) / 2, diagonal - square_terms
 
 
-def product_pairs(support: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
+def product_pairs(has_input: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
     """List the first and the second constraint, (products,) each, of every product in use."""
-    first, second = np.triu_indices(len(support), 1)
-    if len(first) > MAX_PRODUCTS:
-        shared = (support[first] & support[second]).sum(axis=1)
-        pair_numbers = np.sort(np.argsort(-shared, kind="stable")[:MAX_PRODUCTS])
-        first, second = first[pair_numbers], second[pair_numbers]
-    return first, second
+    first_constraints, second_constraints = np.triu_indices(len(has_input), 1)
+    if len(first_constraints) > MAX_PRODUCTS:
+        shared_counts = (has_input[first_constraints] & has_input[second_constraints]).sum(axis=1)
+        pair_numbers = np.sort(np.argsort(-shared_counts, kind="stable")[:MAX_PRODUCTS])
+        first_constraints, second_constraints = first_constraints[pair_numbers], second_constraints[pair_numbers]
+    return first_constraints, second_constraints

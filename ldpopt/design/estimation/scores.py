@@ -75,8 +75,8 @@ class SymmetricScores(ByValue):
         inputs, kappas = kernel.shape[1], list[float]()
         midpoints = np.asarray(kernel.midpoint).reshape(-1, *shape)
         for j, k in enumerate(shape):
-            of_answers = midpoints.sum(axis=tuple(i for i in range(1, midpoints.ndim) if i != j + 1))
-            answer_norm = np.linalg.norm(of_answers - of_answers.mean(axis=1, keepdims=True))
+            answer_scores = midpoints.sum(axis=tuple(i for i in range(1, midpoints.ndim) if i != j + 1))
+            answer_norm = np.linalg.norm(answer_scores - answer_scores.mean(axis=1, keepdims=True))
             kappas.append(float(answer_norm) * k / math.sqrt(k - 1))
             equal_questions = [
                 i for i in range(j) if shape[i] == k and abs(kappas[i] - kappas[j]) <= SAME_KAPPA * kappas[j]
@@ -120,21 +120,21 @@ def _down_sets(shape: tuple[int, ...]) -> Members | None:
             is_allowed = is_subset[chains[:, -1]]
             if is_allowed.sum() > MAX_SETS_COMPARED:
                 return None
-            last, next_column = np.nonzero(is_allowed)
-            chains = np.hstack([chains[last], next_column[:, None]])
+            chain_indices, next_sets = np.nonzero(is_allowed)
+            chains = np.hstack([chains[chain_indices], next_sets[:, None]])
         sets = sets[chains].reshape(len(chains), -1)
     return sets.reshape(-1, *shape)
 
 
 def _sets_are_below(sets: Members, kappas: list[float], ratio: float, rho: float) -> bool:
     """Return True if |K u_q| <= rho for the patterns of all the sets."""
-    columns, square = np.where(sets, ratio, 1.0), np.zeros(len(sets))
+    columns, squared_norms = np.where(sets, ratio, 1.0), np.zeros(len(sets))
     columns = columns / columns.mean(axis=tuple(range(1, columns.ndim)), keepdims=True)
     for j, kappa in enumerate(kappas):
         means = columns.mean(axis=tuple(axis for axis in range(1, columns.ndim) if axis != j + 1))
-        distance = np.abs(means - 1) + (4 * columns[0].size + 16) * ULP * means
-        square += (kappa / means.shape[1]) ** 2 * (distance**2).sum(axis=1)
-    return bool((square <= rho**2 * (1 - (8 * len(kappas) + 32 + columns[0].size) * ULP)).all())
+        distances = np.abs(means - 1) + (4 * columns[0].size + 16) * ULP * means
+        squared_norms += (kappa / means.shape[1]) ** 2 * (distances**2).sum(axis=1)
+    return bool((squared_norms <= rho**2 * (1 - (8 * len(kappas) + 32 + columns[0].size) * ULP)).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,20 +158,25 @@ class _Scores:
         cells = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape))
         starts = np.cumsum([0, *(k - 1 for k in shape)])
         gram, values, rays, ordered_differences = np.zeros((starts[-1], starts[-1])), [], np.eye(starts[-1]), []
-        last: dict[tuple[int, float], int] = {}
+        last_question: dict[tuple[int, float], int] = {}
         for j, (k, kappa) in enumerate(zip(shape, kappas, strict=True)):
-            first, own_rows = np.arange(1, k), slice(starts[j], starts[j + 1])
-            gram[own_rows, own_rows] = np.minimum.outer(first, first) * (k - np.maximum.outer(first, first)) / k
-            values.append(kappa * ((cells[j] < first[:, None]) - first[:, None] / k))
-            previous = last.get((k, kappa))
-            last[k, kappa] = j
-            if previous is None:
+            thresholds, question_rows = np.arange(1, k), slice(starts[j], starts[j + 1])
+            gram[question_rows, question_rows] = (
+                np.minimum.outer(thresholds, thresholds) * (k - np.maximum.outer(thresholds, thresholds)) / k
+            )
+            values.append(kappa * ((cells[j] < thresholds[:, None]) - thresholds[:, None] / k))
+            previous_question = last_question.get((k, kappa))
+            last_question[k, kappa] = j
+            if previous_question is None:
                 continue
             if k == 2:  # The rays of falling weights are 1, ..., 1, 0, ..., 0.
-                rays[starts[j]] += rays[starts[previous]]
+                rays[starts[j]] += rays[starts[previous_question]]
             else:
                 difference = np.zeros(starts[-1])
-                difference[own_rows], difference[starts[previous] : starts[previous + 1]] = k - first, first - k
+                difference[question_rows], difference[starts[previous_question] : starts[previous_question + 1]] = (
+                    k - thresholds,
+                    thresholds - k,
+                )
                 ordered_differences.append(difference)
         return cls(np.vstack(values), gram, rays, np.array(ordered_differences).reshape(-1, starts[-1]))
 
@@ -184,7 +189,7 @@ class _Scores:
         if d > MAX_CONE_DIMENSIONS:
             return False
         chunk, work, open_cones = max(1, NUMBERS_PER_BATCH // (d * inputs)), 0.0, [self.rays[None]]
-        first, second = np.triu_indices(d, 1)
+        first_rays, second_rays = np.triu_indices(d, 1)
         while open_cones:
             rays = open_cones.pop()
             if len(rays) > chunk:
@@ -207,15 +212,26 @@ class _Scores:
             if d == 1:
                 return False
             rays, lengths, products = rays[is_open], lengths[is_open], products[is_open]
-            cone_numbers, edge = np.arange(len(rays)), products[:, first, second].argmin(axis=1)
-            first_ray, second_ray = rays[cone_numbers, first[edge]], rays[cone_numbers, second[edge]]
+            cone_numbers, longest_edges = np.arange(len(rays)), products[:, first_rays, second_rays].argmin(axis=1)
+            first_ray, second_ray = (
+                rays[cone_numbers, first_rays[longest_edges]],
+                rays[cone_numbers, second_rays[longest_edges]],
+            )
             scale = np.exp2(
-                np.round(np.log2(lengths[cone_numbers, first[edge]] / lengths[cone_numbers, second[edge]]))
+                np.round(
+                    np.log2(
+                        lengths[cone_numbers, first_rays[longest_edges]]
+                        / lengths[cone_numbers, second_rays[longest_edges]]
+                    )
+                )
             )[:, None]
-            middle = first_ray * np.maximum(1 / scale, 1) + second_ray * np.maximum(scale, 1)
-            left, right = rays.copy(), rays.copy()
-            left[cone_numbers, first[edge]], right[cone_numbers, second[edge]] = middle, middle
-            open_cones.append(np.concatenate([left, right]))
+            middle_rays = first_ray * np.maximum(1 / scale, 1) + second_ray * np.maximum(scale, 1)
+            left_cones, right_cones = rays.copy(), rays.copy()
+            (
+                left_cones[cone_numbers, first_rays[longest_edges]],
+                right_cones[cone_numbers, second_rays[longest_edges]],
+            ) = middle_rays, middle_rays
+            open_cones.append(np.concatenate([left_cones, right_cones]))
         return True
 
     def _bounds(self, rays: Array, rho: float) -> tuple[Array, float, Array, Array]:
@@ -226,15 +242,18 @@ class _Scores:
         d, inputs = self.values.shape
         relative_rounding = (8 * d + 64) * ULP
         lengths = np.sqrt(((rays @ self.gram) * rays).sum(axis=2))
-        unit = rays / lengths[..., None]
-        products = unit @ self.gram @ unit.transpose(0, 2, 1)
-        scores = unit @ self.values
-        score_rounding = relative_rounding * (unit @ np.abs(self.values)).max(
+        unit_rays = rays / lengths[..., None]
+        products = unit_rays @ self.gram @ unit_rays.transpose(0, 2, 1)
+        scores = unit_rays @ self.values
+        score_rounding = relative_rounding * (unit_rays @ np.abs(self.values)).max(
             axis=(1, 2)
         )  # Above the rounding of any score.
         h = _shortest_length(products, np.ones(rays.shape[:2]))
-        low, high = scores.min(axis=1) - score_rounding[:, None], scores.max(axis=1) + score_rounding[:, None]
-        is_inside, is_outside = low >= rho, h[:, None] * high <= rho * (1 - 8 * ULP)
+        lowest_scores, highest_scores = (
+            scores.min(axis=1) - score_rounding[:, None],
+            scores.max(axis=1) + score_rounding[:, None],
+        )
+        is_inside, is_outside = lowest_scores >= rho, h[:, None] * highest_scores <= rho * (1 - 8 * ULP)
         excess = np.maximum(scores + (score_rounding + 4 * ULP * rho - rho / h)[:, None, None], 0.0)
         slopes = (excess * ~(is_inside | is_outside)[:, None]).sum(axis=2)
         slopes += ((scores + score_rounding[:, None, None]) * is_inside[:, None]).sum(axis=2)
@@ -258,7 +277,7 @@ def _shortest_length(products: Array, targets: Array) -> Array:
     diagonal = np.arange(d)
     targets = np.maximum(targets, 1e-7 * targets.max(axis=1, keepdims=True))
     is_used = np.ones(targets.shape, dtype=bool)
-    best = np.full(len(targets), np.inf)
+    best_lengths = np.full(len(targets), np.inf)
     for step in range(MAX_REDUCTION_STEPS + 1):
         if step:
             reduced_products = products * (is_used[:, :, None] & is_used[:, None])
@@ -274,5 +293,5 @@ def _shortest_length(products: Array, targets: Array) -> Array:
         with np.errstate(all="ignore"):
             achieved_targets = (products @ weights[..., None])[..., 0]
             lengths = (targets / achieved_targets).max(axis=1) * np.sqrt((achieved_targets * weights).sum(axis=1))
-        best = np.where(lengths < best, lengths, best)
-    return np.asarray(best * (1 + (8 * d + 64) * ULP))
+        best_lengths = np.where(lengths < best_lengths, lengths, best_lengths)
+    return np.asarray(best_lengths * (1 + (8 * d + 64) * ULP))

@@ -112,32 +112,36 @@ def pattern_gain_bound(charges: Charges, level: Enclosure) -> float:
     gram, p, t = (FLOAT.of(numbers) for numbers in (charges.kernel.T @ charges.kernel, charges.prior, level))
     rows, pairs, k = charges.rows, charges.pairs, len(charges.rows)
     total = float(charges.total.midpoint)
-    square, mass_of, low_t = np.asarray(gram.midpoint), np.asarray(p.midpoint), float(t.midpoint)
+    midpoint_gram, midpoint_prior, midpoint_t = np.asarray(gram.midpoint), np.asarray(p.midpoint), float(t.midpoint)
     kernel = FLOAT.of(charges.kernel)
     with np.errstate(all="ignore"):
         # A column of K that is pure rounding counts as larger, so that the bound covers its products, too.
         noise = np.sqrt(((np.asarray(kernel.upper) - np.asarray(kernel.lower)) ** 2).sum(axis=0)) * NOISE_FACTOR
-        root = np.sqrt(np.diag(np.asarray(gram.upper))) * (1 + 4 * ULP) + noise
+        column_norms = np.sqrt(np.diag(np.asarray(gram.upper))) * (1 + 4 * ULP) + noise
         radius = np.asarray(gram.upper) - np.asarray(gram.lower)
-        relative_radius = np.where(radius > 0, radius / (root[:, None] * root), 0.0)
-        width = [
+        relative_radius = np.where(radius > 0, radius / (column_norms[:, None] * column_norms), 0.0)
+        relative_widths = [
             (np.asarray(numbers.upper) - np.asarray(numbers.lower)) / np.asarray(numbers.midpoint) for numbers in (p, t)
         ]
-        spread = float(np.max([np.max(np.where(np.asarray(numbers) > 0, numbers, 0.0)) for numbers in width]))
-    relative_error = 1.01 * (float(relative_radius.max()) + 4 * spread + (16 * k + 128) * ULP)
-    if not (relative_error < 0.5 and low_t > MIN_LEVEL and np.isfinite(root).all()):
+        largest_width = float(
+            np.max([np.max(np.where(np.asarray(numbers) > 0, numbers, 0.0)) for numbers in relative_widths])
+        )
+    relative_error = 1.01 * (float(relative_radius.max()) + 4 * largest_width + (16 * k + 128) * ULP)
+    if not (relative_error < 0.5 and midpoint_t > MIN_LEVEL and np.isfinite(column_norms).all()):
         return math.inf
     # Numbers far below the others may be lost to underflow: at most this fraction of the largest.
-    underflow = 1e-250 * (float(root.max()) ** 2 + float(np.abs(rows).sum()) + float(pairs.sum()) + 1e-50)
+    underflow = 1e-250 * (float(column_norms.max()) ** 2 + float(np.abs(rows).sum()) + float(pairs.sum()) + 1e-50)
     linear, size_slopes = rows + pairs.sum(axis=1), 2 * (np.abs(rows) + pairs.sum(axis=1))
-    total_price, total_size = low_t * total, low_t * float(np.abs(rows).sum())
+    total_price, total_size = midpoint_t * total, midpoint_t * float(np.abs(rows).sum())
     half, largest_gain = k // 2, -math.inf
-    first = subsets(half)
-    size, slope = first @ root[:half], total_size + first @ size_slopes[:half]
+    first_half_sets = subsets(half)
+    first_sizes, first_slopes = first_half_sets @ column_norms[:half], total_size + first_half_sets @ size_slopes[:half]
     for block, mass, gain, price in patterns_in_halves(
-        square, linear, pairs, mass_of, low_t, total_price, PATTERNS_PER_BLOCK
+        midpoint_gram, linear, pairs, midpoint_prior, midpoint_t, total_price, PATTERNS_PER_BLOCK
     ):
-        sizes = ((block @ root[half:])[:, None] + size) ** 2 / mass + ((block @ size_slopes[half:])[:, None] + slope)
+        sizes = ((block @ column_norms[half:])[:, None] + first_sizes) ** 2 / mass + (
+            (block @ size_slopes[half:])[:, None] + first_slopes
+        )
         block_bound = float(((gain / mass - price + relative_error * sizes + underflow / mass) / mass).max())
         if not block_bound < math.inf:
             return math.inf
@@ -197,9 +201,9 @@ class StaircaseColumns(Columns):
         best_size = min(max(round(k / (math.exp(self.epsilon) + 1)), 1), k - 1)
         sets = [np.zeros((1, k), dtype=bool), np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)]
         for size in {max(best_size - 1, 1), best_size, min(best_size + 1, k - 1)}:
-            first_members = np.arange(k) < size
+            is_member = np.arange(k) < size
             for order in (np.arange(k), rng.permutation(k)):
-                rotations = np.array([np.roll(first_members, turn) for turn in range(k)])
+                rotations = np.array([np.roll(is_member, turn) for turn in range(k)])
                 sets.append(rotations[:, order])
         return np.asarray(np.unique(np.vstack(sets), axis=0) * self.epsilon)
 
@@ -210,10 +214,10 @@ class StaircaseColumns(Columns):
             gains = prices.gains(np.where(sets, prices.ratio, 1.0))
             order = np.argsort(-gains, kind="stable")[:MAX_COLUMNS_PER_ROUND]
             return np.asarray(sets[order[gains[order] > min_gain]] * self.epsilon)
-        columns = prices.climb(columns_in_use > 0, MAX_COLUMNS_PER_ROUND, min_gain)
-        if len(columns) == 0 and self.exact:
+        better_sets = prices.climb(columns_in_use > 0, MAX_COLUMNS_PER_ROUND, min_gain)
+        if len(better_sets) == 0 and self.exact:
             return self.best(prices, MAX_COLUMNS_PER_ROUND, min_gain)
-        return np.asarray(columns * self.epsilon)
+        return np.asarray(better_sets * self.epsilon)
 
     def best(self, prices: Prices, count: int, min_gain: float) -> Array:
         """List the best of all patterns, up to `count` that gain more than `min_gain`."""
@@ -266,8 +270,11 @@ class SmallSetColumns(StaircaseColumns):
         local_optima = prices.climb(self.leading, count, 0.0)
         searched_gain = max(0.05 * prices.gains(np.where(local_optima, prices.ratio, 1.0)).max(initial=0.0), min_gain)
         # The form that is below zero at sets priced above that.
-        values, vectors = np.linalg.eigh(prices.gram)
-        kernel, rows = (vectors * np.sqrt(np.maximum(values, 0.0))).T, prices.rows + searched_gain * prices.prior
+        eigenvalues, eigenvectors = np.linalg.eigh(prices.gram)
+        kernel, rows = (
+            (eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0))).T,
+            prices.rows + searched_gain * prices.prior,
+        )
         charges = Charges.from_kernel(FLOAT.of(kernel), prices.prior, rows, prices.pairs)
         branches = Branches.convex(prices.gram, rows, prices.prior, self.squares)
         search = branches.walked(charges, FLOAT.of(self.epsilon), count, self.nodes)

@@ -56,19 +56,21 @@ def cut_caps(size: int, eta: float | None, spread: float | None = None) -> Exces
     caps = ExcessCaps.variation(size, 1.0 if eta is None else eta)
     if eta is None or not spread:
         return caps
-    rest_index = np.array([size - 1])
-    return caps.join(ExcessCaps(rest_index, rest_index, np.array([eta * spread]), np.array([True])))
+    rest_indices = np.array([size - 1])
+    return caps.join(ExcessCaps(rest_indices, rest_indices, np.array([eta * spread]), np.array([True])))
 
 
 def weigh_sets(
-    members: Array, values: Array, level: float, caps: ExcessCaps, solvers: Sequence[str] = SIMPLEX
+    members: Array, column_worths: Array, level: float, caps: ExcessCaps, solvers: Sequence[str] = SIMPLEX
 ) -> WeightedColumns:
     """Solve for the best weights of columns t + `members` (inputs, n), and their multipliers.
 
-    values : (n,) the information of the columns.
+    column_worths : (n,) the information of the columns.
     """
     excess = members[caps.left] * (1 - members[caps.right])
-    return optimize_weights(np.full(len(values), level), members, excess, caps, values[None], np.zeros(1), solvers)
+    return optimize_weights(
+        np.full(len(column_worths), level), members, excess, caps, column_worths[None], np.zeros(1), solvers
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,18 +120,18 @@ class SharesProgram:
     def price(self, sets: Array, rows: Array, pairs: Array) -> tuple[Array, Array]:
         """Find for each set the best fraction of the rest, and the pattern's gain, (m,) each."""
         n = len(self.indivisible)
-        slope = rows[n] + (1 - sets) @ pairs[n, :n] - sets @ pairs[:n, n]
+        rest_slope = rows[n] + (1 - sets) @ pairs[n, :n] - sets @ pairs[:n, n]
         mass, base_price = sets @ self.indivisible, self.level * math.fsum(rows) + sets @ rows[:n]
 
         def gain(rho: Array) -> Array:
             return np.asarray(self.worth(sets, rho) - base_price - rows[n] * rho - self.cut(sets, rho, pairs))
 
-        rho = best_share(mass, self.rest, self.level, float(pairs[n, n]), slope)
-        best = gain(rho)
-        for end in (0.0, 1.0):
-            gain_at_end = gain(np.full(len(sets), end))
-            rho, best = np.where(gain_at_end > best, end, rho), np.maximum(best, gain_at_end)
-        return rho, best
+        rho = best_share(mass, self.rest, self.level, float(pairs[n, n]), rest_slope)
+        best_gain = gain(rho)
+        for end_fraction in (0.0, 1.0):
+            gain_at_end = gain(np.full(len(sets), end_fraction))
+            rho, best_gain = np.where(gain_at_end > best_gain, end_fraction, rho), np.maximum(best_gain, gain_at_end)
+        return rho, best_gain
 
     def cut(self, sets: Array, rho: Array, pairs: Array) -> Array:
         """Compute (m,) the prices of patterns at multipliers of pairs.
@@ -138,15 +140,15 @@ class SharesProgram:
         """
         n = len(self.indivisible)
         off_diagonal = pairs[:n, :n] * ~np.eye(n, dtype=bool)
-        same_kind = ((sets @ off_diagonal) * (1 - sets)).sum(axis=1) + pairs[n, n] * rho * (1 - rho)
-        return np.asarray(same_kind + (sets @ pairs[:n, n]) * (1 - rho) + ((1 - sets) @ pairs[n, :n]) * rho)
+        same_kind_price = ((sets @ off_diagonal) * (1 - sets)).sum(axis=1) + pairs[n, n] * rho * (1 - rho)
+        return np.asarray(same_kind_price + (sets @ pairs[:n, n]) * (1 - rho) + ((1 - sets) @ pairs[n, :n]) * rho)
 
     def raise_prices(self, solution: Shares) -> Shares:
         """Raise the multipliers until no pattern gains.
 
         Rows rise in proportion to the prior; pairs rise where that is cheaper.
         """
-        rows, pairs, sets, weights = (
+        rows, pairs, sets, row_weights = (
             solution.rows,
             solution.pairs,
             self.all_sets,
@@ -154,21 +156,21 @@ class SharesProgram:
         )
         n, has_rest = len(self.indivisible), self.rest > 0
         unit_pairs = np.pad(1 - np.eye(n), (0, 1), constant_values=float(has_rest))  # One unit per pair with a cap.
-        cost = math.inf if self.cap is None else self.bound(0 * rows, unit_pairs)
+        cost_of_unit_pairs = math.inf if self.cap is None else self.bound(0 * rows, unit_pairs)
         for _ in range(6):
             rho, gain = self.price(sets, rows, pairs)
-            by_rows = float((gain / (self.level + sets @ self.indivisible + self.rest * rho)).max())
-            if not by_rows > 0:
+            row_increase = float((gain / (self.level + sets @ self.indivisible + self.rest * rho)).max())
+            if not row_increase > 0:
                 break
             with np.errstate(divide="ignore", invalid="ignore"):
-                by_pairs = float(np.where(gain > 0, gain / self.cut(sets, rho, unit_pairs), 0.0).max())
-            if cost * by_pairs < by_rows:
-                pairs = pairs + 1.01 * by_pairs * unit_pairs
+                pair_increase = float(np.where(gain > 0, gain / self.cut(sets, rho, unit_pairs), 0.0).max())
+            if cost_of_unit_pairs * pair_increase < row_increase:
+                pairs = pairs + 1.01 * pair_increase * unit_pairs
             else:
-                rows = rows + 1.01 * by_rows * weights
+                rows = rows + 1.01 * row_increase * row_weights
         # Rows may be far larger than the bound, so that the rounding of their sums counts, too.
         margin = PRICE_PADDING * solution.value + ROUNDING_CHARGE * len(rows) * float(np.abs(rows).sum())
-        rows = rows + margin * weights
+        rows = rows + margin * row_weights
         return replace(solution, rows=rows, pairs=pairs, bound=self.bound(rows, pairs))
 
     def bound(self, rows: Array, pairs: Array) -> float:
@@ -180,13 +182,15 @@ class SharesProgram:
     def solve(self, deadline: Deadline = UNLIMITED) -> Shares:
         """Solve by column generation, from the patterns with the largest value for their mass."""
         n, all_sets = len(self.indivisible), self.all_sets
-        shares = np.linspace(0.0, 1.0, 9) if self.rest > 0 else np.zeros(1)
-        values = np.stack([self.worth(all_sets, np.full(len(all_sets), rho)) for rho in shares])
-        mean = self.level + all_sets @ self.indivisible + self.rest * shares[:, None]
-        best = np.argsort(-(values / mean).max(axis=0))[:MAX_PATTERNS_PER_ROUND]
-        first_sets = np.unique(np.concatenate([best, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)]))
-        pool = self.proper(np.repeat(first_sets, len(shares)), np.tile(shares, len(first_sets)))
-        pricing = _Pricing(self, VERTEX_GAIN * float(np.abs(values).max()))
+        fractions = np.linspace(0.0, 1.0, 9) if self.rest > 0 else np.zeros(1)
+        pattern_worths = np.stack([self.worth(all_sets, np.full(len(all_sets), rho)) for rho in fractions])
+        pattern_masses = self.level + all_sets @ self.indivisible + self.rest * fractions[:, None]
+        best_sets = np.argsort(-(pattern_worths / pattern_masses).max(axis=0))[:MAX_PATTERNS_PER_ROUND]
+        first_sets = np.unique(
+            np.concatenate([best_sets, [0, 2**n - 1], 2 ** np.arange(n), 2**n - 1 - 2 ** np.arange(n)])
+        )
+        pool = self.proper(np.repeat(first_sets, len(fractions)), np.tile(fractions, len(first_sets)))
+        pricing = _Pricing(self, VERTEX_GAIN * float(np.abs(pattern_worths).max()))
         generation = generate(
             pricing,
             pricing,
@@ -202,30 +206,30 @@ class SharesProgram:
             solution = self.weighed(solution.sets, solution.shares, SIMPLEX)
         return replace(solution, rows=multipliers.rows, pairs=multipliers.pairs, bound=multipliers.bound)
 
-    def proper(self, index: Index, share: Array) -> tuple[Index, Array]:
+    def proper(self, set_indices: Index, fractions: Array) -> tuple[Index, Array]:
         """Select the patterns that are not constant, as erasure is.
 
         Returns their positions in `all_sets` and their fractions of the rest.
         """
-        sets, has_rest = self.all_sets[index], self.rest > 0
-        size = sets.sum(axis=1) + share * has_rest
-        is_proper = (size > 0) & (size < len(self.indivisible) + has_rest)
-        return index[is_proper], share[is_proper]
+        sets, has_rest = self.all_sets[set_indices], self.rest > 0
+        set_sizes = sets.sum(axis=1) + fractions * has_rest
+        is_proper = (set_sizes > 0) & (set_sizes < len(self.indivisible) + has_rest)
+        return set_indices[is_proper], fractions[is_proper]
 
-    def weighed(self, sets: Array, share: Array, solvers: Sequence[str]) -> Shares:
+    def weighed(self, sets: Array, fractions: Array, solvers: Sequence[str]) -> Shares:
         """Solve for the best weights of patterns.
 
-        `sets` is (m, n), with `share` (m,) of the rest, which is last in multipliers.
+        `sets` is (m, n), with `fractions` (m,) of the rest, which is last in multipliers.
         """
         n, has_rest = len(self.indivisible), self.rest > 0
-        caps = cut_caps(n + has_rest, self.cap, self.spread if has_rest else None)
-        members = np.vstack([sets.T, share]) if has_rest else sets.T
-        values, padding = self.worth(sets, share), (0, int(not has_rest))
-        weighted_sets = weigh_sets(members, values, self.level, caps, solvers)
-        value = float(values @ weighted_sets.weights)
+        cutting_caps = cut_caps(n + has_rest, self.cap, self.spread if has_rest else None)
+        members = np.vstack([sets.T, fractions]) if has_rest else sets.T
+        pattern_worths, padding = self.worth(sets, fractions), (0, int(not has_rest))
+        weighted_sets = weigh_sets(members, pattern_worths, self.level, cutting_caps, solvers)
+        value = float(pattern_worths @ weighted_sets.weights)
         return Shares(
             sets,
-            share,
+            fractions,
             weighted_sets.weights,
             value,
             np.pad(weighted_sets.rows, padding),
@@ -259,9 +263,9 @@ class _Pricing:
     def price(self, solution: Shares) -> _Gaining:
         """List the patterns that gain, largest gain first; none where the largest is too small."""
         rho, gain = self.program.price(self.program.all_sets, solution.rows, solution.pairs)
-        gaining = np.argsort(-gain)[:MAX_PATTERNS_PER_ROUND]
-        gaining = gaining[gain[gaining] > 0.0] if gain.max() > self.short else gaining[:0]
-        return _Gaining(gaining, rho[gaining])
+        gaining_sets = np.argsort(-gain)[:MAX_PATTERNS_PER_ROUND]
+        gaining_sets = gaining_sets[gain[gaining_sets] > 0.0] if gain.max() > self.short else gaining_sets[:0]
+        return _Gaining(gaining_sets, rho[gaining_sets])
 
     def prove(self, solution: Shares, columns: _Gaining, smallest_bound: float) -> tuple[float, Shares, _Gaining]:
         """Compute the bound of the multipliers, raised until no pattern gains."""
@@ -302,14 +306,14 @@ def pairwise_weights(prior: Array, constraints: Sequence[Any]) -> Iterator[Pairw
 
     There are none if the constraints cap no moment and no excess between all rows.
     """
-    law = prior[prior > 0] / prior[prior > 0].sum()
-    tops = np.unique(1 / np.maximum(law, 1e-300))
-    if not (law > 1e-300).all():
+    positive_prior = prior[prior > 0] / prior[prior > 0].sum()
+    ratio_tops = np.unique(1 / np.maximum(positive_prior, 1e-300))
+    if not (positive_prior > 1e-300).all():
         return  # The information of an answer with almost no probability is unbounded.
-    if len(tops) > MAX_DISTINCT_TOPS:
-        tops = tops[np.linspace(0, len(tops) - 1, MAX_DISTINCT_TOPS).round().astype(np.intp)]
+    if len(ratio_tops) > MAX_DISTINCT_TOPS:
+        ratio_tops = ratio_tops[np.linspace(0, len(ratio_tops) - 1, MAX_DISTINCT_TOPS).round().astype(np.intp)]
     column_constraints = [c for c in constraints if isinstance(c, ColumnConstraint)]
-    orders, caps = _orders(column_constraints, float(tops[-1]))
+    orders, caps = _orders(column_constraints, float(ratio_tops[-1]))
     reaches = _reaches(column_constraints)
     excess_caps = np.array([float(excess_cap(tuple(constraints), reach, FLOAT).upper) for reach in reaches.tolist()])
     reaches, excess_caps = reaches[excess_caps < 1], excess_caps[excess_caps < 1]
@@ -317,60 +321,86 @@ def pairwise_weights(prior: Array, constraints: Sequence[Any]) -> Iterator[Pairw
         return
     kinks = np.exp(np.append(reaches, -reaches))
     near_one = np.geomspace(1e-3, 0.9, POINTS_PER_STRETCH)
-    stretches = [np.geomspace(1e-9, 0.1, POINTS_PER_STRETCH), np.geomspace(1.9, max(tops[-1], 2.0), POINTS_PER_STRETCH)]
-    s = np.unique(np.concatenate([*stretches, 1 - near_one, np.ones(1), 1 + near_one, tops, kinks]))
-    s = s[s <= tops[-1]]
+    grid_stretches = [
+        np.geomspace(1e-9, 0.1, POINTS_PER_STRETCH),
+        np.geomspace(1.9, max(ratio_tops[-1], 2.0), POINTS_PER_STRETCH),
+    ]
+    s = np.unique(np.concatenate([*grid_stretches, 1 - near_one, np.ones(1), 1 + near_one, ratio_tops, kinks]))
+    s = s[s <= ratio_tops[-1]]
     away_from_one = s[np.abs(s - 1) > 5e-4]
     single_weights = (
         np.array([float((_excess(away_from_one) / _moment(order, away_from_one)).max()) for order in orders])
         * SINGLE_MOMENT_FACTOR
     )
     no_excess = np.zeros(len(reaches))
-    price = float((single_weights * caps).min(initial=math.inf))
+    least_cost = float((single_weights * caps).min(initial=math.inf))
     if len(orders):
-        best = int((single_weights * caps).argmin())
-        single = np.where(np.arange(len(orders)) == best, single_weights, 0.0)
-        yield PairwiseWeights(orders, single, reaches, no_excess, no_excess, 0.0)
-    unit = min(price, float(_excess(s) @ np.ones(len(s)) / len(s)))
+        best_order_index = int((single_weights * caps).argmin())
+        best_weight_alone = np.where(np.arange(len(orders)) == best_order_index, single_weights, 0.0)
+        yield PairwiseWeights(orders, best_weight_alone, reaches, no_excess, no_excess, 0.0)
+    unit = min(least_cost, float(_excess(s) @ np.ones(len(s)) / len(s)))
     if unit > 0:
         with suppress(SolverError):
-            yield _mixture_weights(law, tops, s, orders, caps, reaches, excess_caps, unit * float(law @ (1 - law)))
+            yield _mixture_weights(
+                positive_prior,
+                ratio_tops,
+                s,
+                orders,
+                caps,
+                reaches,
+                excess_caps,
+                unit * float(positive_prior @ (1 - positive_prior)),
+            )
 
 
 def _mixture_weights(
-    law: Array, tops: Array, s: Array, orders: Array, caps: Array, reaches: Array, excess_caps: Array, unit: float
+    positive_prior: Array,
+    ratio_tops: Array,
+    s: Array,
+    orders: Array,
+    caps: Array,
+    reaches: Array,
+    excess_caps: Array,
+    unit: float,
 ) -> PairwiseWeights:
     """Solve for the mixture of least cost on the grid, in units of `unit`."""
     import cvxpy as cp
 
-    pair_probability = float(law @ (1 - law))
-    ratio = np.exp(reaches)
-    excess_above = np.maximum(s[:, None] - ratio, 0.0)
-    excess_below = np.maximum(1 - s[:, None] * ratio, 0.0)
+    pair_probability = float(positive_prior @ (1 - positive_prior))
+    reach_ratios = np.exp(reaches)
+    excess_above = np.maximum(s[:, None] - reach_ratios, 0.0)
+    excess_below = np.maximum(1 - s[:, None] * reach_ratios, 0.0)
     moments = np.array([_moment(order, s) for order in orders]).reshape(len(orders), len(s)).T
     columns = np.hstack([moments, excess_above, excess_below])
     cost = pair_probability * np.concatenate([caps, excess_caps, excess_caps])
-    scale = unit / np.maximum(cost, 1e-9 * unit)
+    column_scale = unit / np.maximum(cost, 1e-9 * unit)
     weights, slope = cp.Variable(columns.shape[1], nonneg=True), cp.Variable()
     # t_x grows with 1/P_x: it is the sum of non-negative steps.
-    tier_steps = cp.Variable(len(tops), nonneg=True)
-    step = np.minimum(np.searchsorted(tops, s), len(tops) - 1)
-    total = np.cumsum(np.eye(len(tops)), axis=1).T[step]
-    size = np.maximum(_excess(s), unit)
-    right_side = np.minimum(columns * scale, MAX_RELATIVE_VALUE * size[:, None]) @ weights + unit * (
-        (s - 1) * slope + total @ tier_steps
+    tier_steps = cp.Variable(len(ratio_tops), nonneg=True)
+    step_indices = np.minimum(np.searchsorted(ratio_tops, s), len(ratio_tops) - 1)
+    step_sums = np.cumsum(np.eye(len(ratio_tops)), axis=1).T[step_indices]
+    row_scale = np.maximum(_excess(s), unit)
+    right_side = np.minimum(columns * column_scale, MAX_RELATIVE_VALUE * row_scale[:, None]) @ weights + unit * (
+        (s - 1) * slope + step_sums @ tier_steps
     )
-    tiers = np.searchsorted(tops, 1 / law)
-    mass = np.array([law[tiers >= tier].sum() for tier in range(len(tops))])
-    conditions = [(right_side - _excess(s)) / size >= 0]
+    tiers = np.searchsorted(ratio_tops, 1 / positive_prior)
+    tier_masses = np.array([positive_prior[tiers >= tier].sum() for tier in range(len(ratio_tops))])
+    conditions = [(right_side - _excess(s)) / row_scale >= 0]
     solve(
-        cp.Problem(cp.Minimize((cost * scale / unit) @ weights + mass @ tier_steps), conditions),
+        cp.Problem(cp.Minimize((cost * column_scale / unit) @ weights + tier_masses @ tier_steps), conditions),
         "information from pairs",
         SIMPLEX,
     )
-    values = np.maximum(np.asarray(weights.value), 0.0) * scale
+    mixture_values = np.maximum(np.asarray(weights.value), 0.0) * column_scale
     n, m = len(orders), len(reaches)
-    return PairwiseWeights(orders, values[:n], reaches, values[n : n + m], values[n + m :], float(slope.value) * unit)
+    return PairwiseWeights(
+        orders,
+        mixture_values[:n],
+        reaches,
+        mixture_values[n : n + m],
+        mixture_values[n + m :],
+        float(slope.value) * unit,
+    )
 
 
 def _orders(column_constraints: Sequence[ColumnConstraint], top: float) -> tuple[Array, Array]:

@@ -84,21 +84,21 @@ class InformationDual(Certificate):
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Compute (sum rows + eta sum pairs) times the factor of the multipliers' shortfall."""
         prior = np.asarray(self.utility.prior)
-        indivisible = positions(self.whole, -1, len(prior), "the inputs taken whole")
-        n = len(indivisible)
-        require(len(np.unique(indivisible)) == n, "an input is taken whole twice")
+        indivisible_inputs = positions(self.whole, -1, len(prior), "the inputs taken whole")
+        n = len(indivisible_inputs)
+        require(len(np.unique(indivisible_inputs)) == n, "an input is taken whole twice")
         require(not n > MAX_INDIVISIBLE_INPUTS, f"{n} inputs have too many sets to look at all of them")
         caps = Caps.from_constraints(self.constraints, arithmetic)
         rows = real_array(self.rows, (n + 1,), "rows")
         pair_multipliers = nonnegative_array(self.pairs, (n + 1, n + 1), "pairs")
         rest_multiplier = float(pair_multipliers[n, n])
         pair_multipliers = pair_multipliers * ~np.eye(n + 1, dtype=bool)
-        divisible = np.delete(np.arange(len(prior)), indivisible)
-        if not len(divisible) and (
+        divisible_inputs = np.delete(np.arange(len(prior)), indivisible_inputs)
+        if not len(divisible_inputs) and (
             rows[n] != 0 or rest_multiplier > 0 or pair_multipliers[n].any() or pair_multipliers[:, n].any()
         ):
             raise Unproved("there are multipliers for a rest that is empty")
-        masses = _Masses.from_prior(prior, indivisible, divisible, arithmetic)
+        masses = _Masses.from_prior(prior, indivisible_inputs, divisible_inputs, arithmetic)
         # The exact sum, because it is multiplied by t: a total of zero stays zero.
         total = arithmetic.of(exact_sum(rows))
         base_price = caps.level * total
@@ -117,13 +117,15 @@ class InformationDual(Certificate):
                 price_at_one = price_at_one + cut_prices + (1 - sets) @ arithmetic.of(pair_multipliers[n, :n])
             mass, complement = arithmetic.of(sets) @ masses.indivisible, arithmetic.of(1 - sets) @ masses.indivisible
             if masses.equal > 0 and len(sets) * (masses.equal + 1) <= MAX_PATTERNS:
-                ends = _pattern_points(
+                values_and_prices = _pattern_points(
                     masses, mass, complement, caps.level, price_at_zero, price_at_one, rest_multiplier
                 )
             else:
-                line = _line_above(masses, mass, complement, caps.level, price_at_zero, price_at_one, rest_multiplier)
-                ends = [(line[0], price_at_zero), (line[1], price_at_one)]
-            for value, price in ends:
+                line_ends = _line_above(
+                    masses, mass, complement, caps.level, price_at_zero, price_at_one, rest_multiplier
+                )
+                values_and_prices = [(line_ends[0], price_at_zero), (line_ends[1], price_at_one)]
+            for value, price in values_and_prices:
                 kappa = max(kappa, dual_factor(value, price))
             require(kappa < math.inf, "a pattern that may pay nothing may be worth something")
         pair_charge = arithmetic.of(pair_multipliers).sum() + masses.spread * rest_multiplier
@@ -169,11 +171,11 @@ def _pattern_points(
     """
     rho = (mass_of_set.arithmetic.of(np.arange(masses.equal + 1)) / masses.equal)[None, :]
     mass, complement_mass = mass_of_set[:, None] + masses.rest * rho, complement[:, None] + masses.rest * (1 - rho)
-    rise = (price_at_one - price_at_zero)[:, None]
+    price_rise = (price_at_one - price_at_zero)[:, None]
     return [
         (
             information(mass, complement_mass, level),
-            price_at_zero[:, None] + rise * rho + rest_multiplier * (rho * (1 - rho)),
+            price_at_zero[:, None] + price_rise * rho + rest_multiplier * (rho * (1 - rho)),
         )
     ]
 
@@ -204,31 +206,38 @@ def _line_above(
     arithmetic = mass.arithmetic
     slope = np.asarray((price_at_one - price_at_zero).midpoint)
     # The touching point need not be trusted: the line is above the function for any.
-    share = best_share(
+    touching_share = best_share(
         np.asarray(mass.midpoint), float(masses.rest.midpoint), float(level.midpoint), rest_multiplier, slope
     )
-    rho = arithmetic.of(share)
+    rho = arithmetic.of(touching_share)
     touching_mass, touching_complement = mass + masses.rest * rho, complement + masses.rest * (1 - rho)
     mean = level + touching_mass
     # e_b(-b) and e_b(1 - b), the tangent of h at a = 0 and at a = 1.
-    low, high = enclosed_excess(KL, -touching_mass, mean), enclosed_excess(KL, touching_complement, mean)
-    first = low * (complement + masses.rest) + high * mass
-    last = low * complement + high * (mass + masses.rest)
+    excess_at_zero, excess_at_one = (
+        enclosed_excess(KL, -touching_mass, mean),
+        enclosed_excess(KL, touching_complement, mean),
+    )
+    tangent_at_zero = excess_at_zero * (complement + masses.rest) + excess_at_one * mass
+    tangent_at_one = excess_at_zero * complement + excess_at_one * (mass + masses.rest)
     if not rest_multiplier > 0:
-        return first, last
+        return tangent_at_zero, tangent_at_one
     function_ends = (
         information(mass, complement + masses.rest, level),
         information(mass + masses.rest, complement, level),
     )
     # h'' = -1/(t + a): the function has the second derivative 2 within - R^2/(t + a).
-    square = masses.rest.square()
-    is_concave = np.asarray((2 * rest_multiplier * mean).upper) <= float(square.lower)
-    is_convex = np.asarray((2 * rest_multiplier * (level + mass)).lower) >= float(square.upper)
-    touching = (
-        first - rho.square() * rest_multiplier,
-        (last - (1 - rho).square() * rest_multiplier).maximum(function_ends[1]),
+    squared_rest = masses.rest.square()
+    is_concave = np.asarray((2 * rest_multiplier * mean).upper) <= float(squared_rest.lower)
+    is_convex = np.asarray((2 * rest_multiplier * (level + mass)).lower) >= float(squared_rest.upper)
+    function_tangent = (
+        tangent_at_zero - rho.square() * rest_multiplier,
+        (tangent_at_one - (1 - rho).square() * rest_multiplier).maximum(function_ends[1]),
     )
     return (
-        arithmetic.where(is_concave, touching[0], arithmetic.where(is_convex, function_ends[0], first)),
-        arithmetic.where(is_concave, touching[1], arithmetic.where(is_convex, function_ends[1], last)),
+        arithmetic.where(
+            is_concave, function_tangent[0], arithmetic.where(is_convex, function_ends[0], tangent_at_zero)
+        ),
+        arithmetic.where(
+            is_concave, function_tangent[1], arithmetic.where(is_convex, function_ends[1], tangent_at_one)
+        ),
     )

@@ -127,20 +127,25 @@ def unproved_assumptions(utility: Any, constraints: Sequence[Any] = ()) -> tuple
     are none.
     """
     assumptions = list[str]()
-    for part in (utility, *constraints):
-        if getattr(part, "function", None) is not None and isinstance(part, Constraint):
+    for problem_part in (utility, *constraints):
+        if getattr(problem_part, "function", None) is not None and isinstance(problem_part, Constraint):
             assumptions.append("what the function of a constraint says")
-        if not type(part).__module__.startswith("ldpopt."):
-            assumptions.append(f"what the class {type(part).__name__} computes")
-            if isinstance(part, ColumnUtility):
-                assumptions.append(f"that {part.name} is convex and homogeneous beyond the columns that were probed")
-        if getattr(part, "continuous", False):
+        if not type(problem_part).__module__.startswith("ldpopt."):
+            assumptions.append(f"what the class {type(problem_part).__name__} computes")
+            if isinstance(problem_part, ColumnUtility):
+                assumptions.append(
+                    f"that {problem_part.name} is convex and homogeneous beyond the columns that were probed"
+                )
+        if getattr(problem_part, "continuous", False):
             assumptions.append("the probabilities and densities that scipy.stats computes")
-        f = getattr(part, "f", None)
+        f = getattr(problem_part, "f", None)
         if isinstance(f, FDivergence) and (f.recipe is None or type(f) is not FDivergence):
             assumptions.append(f"the floats of {f.name}, and that it is convex")
-        for inner in (*(part.parts() if isinstance(part, Utility) else ()), getattr(part, "criterion", None)):
-            assumptions += unproved_assumptions(inner) if inner is not None else ()
+        for component in (
+            *(problem_part.parts() if isinstance(problem_part, Utility) else ()),
+            getattr(problem_part, "criterion", None),
+        ):
+            assumptions += unproved_assumptions(component) if component is not None else ()
     return tuple(dict.fromkeys(assumptions))
 
 

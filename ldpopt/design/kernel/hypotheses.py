@@ -26,10 +26,10 @@ def likelihood_ratio_order(p0: Array, p1: Array) -> Index:
 
     Ties come in any order.
     """
-    support = np.flatnonzero((p0 > 0) | (p1 > 0))
+    support_inputs = np.flatnonzero((p0 > 0) | (p1 > 0))
     with np.errstate(divide="ignore"):
-        log_ratio = np.log(p0[support]) - np.log(p1[support])
-    order = support[np.argsort(log_ratio, kind="stable")]
+        log_ratio = np.log(p0[support_inputs]) - np.log(p1[support_inputs])
+    order = support_inputs[np.argsort(log_ratio, kind="stable")]
     if not _is_ratio_sorted(p0[order], p1[order]):
 
         def compared(x: int, y: int) -> int:
@@ -54,9 +54,11 @@ def _compare_ratios(p0: Array, p1: Array, x: int, y: int) -> int:
     It is computed in integers, unless floats in their normal range clearly differ.
     """
     a, b, c, d = p0.item(x), p1.item(y), p0.item(y), p1.item(x)
-    left, right = a * b, c * d
-    if min(left, right) > 1e-290 and abs(left - right) > 2.0**-50 * max(left, right):
-        return 1 if left > right else -1
+    left_product, right_product = a * b, c * d
+    if min(left_product, right_product) > 1e-290 and abs(left_product - right_product) > 2.0**-50 * max(
+        left_product, right_product
+    ):
+        return 1 if left_product > right_product else -1
     (a0, a1), (b0, b1), (c0, c1), (d0, d1) = (mass.as_integer_ratio() for mass in (a, b, c, d))
     exact_left, exact_right = a0 * b0 * c1 * d1, c0 * d0 * a1 * b1
     return (exact_left > exact_right) - (exact_left < exact_right)
@@ -74,22 +76,22 @@ def dominates(a0: Array, a1: Array, b0: Array, b1: Array) -> bool:
     ends. Sums of floats, rounded outward, decide most intervals, from one end of the inputs or the other. Fractions
     decide the rest. The answer is False if that would take too many.
     """
-    first, second = _Sorted.from_pair(a0, a1), _Sorted.from_pair(b0, b1)
+    sorted_a, sorted_b = _Sorted.from_pair(a0, a1), _Sorted.from_pair(b0, b1)
     # Just outside the second pair's inputs its h is known: 0 on one side, 2 s - 1 on the other.
-    beyond_ends = second.posterior[[0, -1]] + 4 * second.blur * np.array([-1.0, 1.0])
+    beyond_ends = sorted_b.posterior[[0, -1]] + 4 * sorted_b.blur * np.array([-1.0, 1.0])
     thresholds = np.unique(
-        np.clip(np.concatenate([[0.0, 1.0], beyond_ends, first.posterior, second.posterior]), 0.0, 1.0)
+        np.clip(np.concatenate([[0.0, 1.0], beyond_ends, sorted_a.posterior, sorted_b.posterior]), 0.0, 1.0)
     )
-    is_decided = _decided_by_floats(first, second, thresholds, False)
+    is_decided = _decided_by_floats(sorted_a, sorted_b, thresholds, False)
     if not is_decided.all():
-        is_decided |= _decided_by_floats(first, second, thresholds, True)
-    undecided_ratios = np.flatnonzero(~is_decided)
-    return not len(undecided_ratios) or _dominates_exactly(
+        is_decided |= _decided_by_floats(sorted_a, sorted_b, thresholds, True)
+    undecided_intervals = np.flatnonzero(~is_decided)
+    return not len(undecided_intervals) or _dominates_exactly(
         (a0, a1),
         (b0, b1),
-        thresholds[undecided_ratios],
-        thresholds[undecided_ratios + 1],
-        2 * (first.blur + second.blur),
+        thresholds[undecided_intervals],
+        thresholds[undecided_intervals + 1],
+        2 * (sorted_a.blur + sorted_b.blur),
     )
 
 
@@ -137,36 +139,38 @@ class _Sorted:
         )
         return cls(posterior, blur, first_sums, (rest_sums[0][::-1], rest_sums[1][::-1]))
 
-    def line(self, count: npt.NDArray[np.intp], s: Array, upper: bool) -> Enclosure:
+    def line(self, count: npt.NDArray[np.intp], s: Array, from_last: bool) -> Enclosure:
         """Enclose the contribution of the first `count` inputs to h(s).
 
-        With `upper`, enclose that of the other inputs to h(s) - (2 s - 1).
+        With `from_last`, enclose that of the other inputs to h(s) - (2 s - 1).
         """
-        mass0, mass1 = (part[count] for part in (self.rest if upper else self.first))
+        mass0, mass1 = (sums[count] for sums in (self.rest if from_last else self.first))
         contribution: Enclosure = FLOAT.of(s) * mass1 - (1 - FLOAT.of(s)) * mass0
-        return -contribution if upper else contribution
+        return -contribution if from_last else contribution
 
-    def upper_bound(self, s: Array, upper: bool) -> Array:
+    def upper_bound(self, s: Array, from_last: bool) -> Array:
         """Bound h(s), or h(s) - (2 s - 1), from above.
 
         The bound holds the inputs that surely count, and a small term for inputs at s.
         """
-        start = np.searchsorted(self.posterior, s - self.blur, "left")
-        stop = np.searchsorted(self.posterior, s + self.blur, "right")
-        tie_mass = (self.first[0][stop] - self.first[0][start] + self.first[1][stop] - self.first[1][start]) * (
-            2 * self.blur
-        )
-        certain = self.line(stop if upper else start, s, upper).positive()
-        bound = (certain + FLOAT.where(stop > start, tie_mass, 0.0)).upper
-        return np.asarray(np.where(s == (1.0 if upper else 0.0), 0.0, bound))
+        tie_start = np.searchsorted(self.posterior, s - self.blur, "left")
+        tie_stop = np.searchsorted(self.posterior, s + self.blur, "right")
+        tie_mass = (
+            self.first[0][tie_stop] - self.first[0][tie_start] + self.first[1][tie_stop] - self.first[1][tie_start]
+        ) * (2 * self.blur)
+        certain_contribution = self.line(tie_stop if from_last else tie_start, s, from_last).positive()
+        bound = (certain_contribution + FLOAT.where(tie_stop > tie_start, tie_mass, 0.0)).upper
+        return np.asarray(np.where(s == (1.0 if from_last else 0.0), 0.0, bound))
 
 
-def _decided_by_floats(first: _Sorted, second: _Sorted, points: Array, upper: bool) -> npt.NDArray[np.bool_]:
+def _decided_by_floats(first: _Sorted, second: _Sorted, points: Array, from_last: bool) -> npt.NDArray[np.bool_]:
     """Mark the intervals between two points where h of `first` is surely at least that of `second`."""
-    low, high, second_bound = points[:-1], points[1:], second.upper_bound(points, upper)
-    count = np.searchsorted(first.posterior, low, "right") if upper else np.searchsorted(first.posterior, high, "left")
-    ends = [first.line(count, s, upper).lower for s in (low, high)]
-    is_above = (ends[0] >= second_bound[:-1]) & (ends[1] >= second_bound[1:])
+    low, high, second_bound = points[:-1], points[1:], second.upper_bound(points, from_last)
+    count = (
+        np.searchsorted(first.posterior, low, "right") if from_last else np.searchsorted(first.posterior, high, "left")
+    )
+    contributions_at_ends = [first.line(count, s, from_last).lower for s in (low, high)]
+    is_above = (contributions_at_ends[0] >= second_bound[:-1]) & (contributions_at_ends[1] >= second_bound[1:])
     return np.asarray(is_above | ((second_bound[:-1] <= 0) & (second_bound[1:] <= 0)))
 
 
@@ -187,22 +191,22 @@ def _dominates_exactly(
     if len(kinks) * sum(map(len, masses)) > MAX_EXACT_PRODUCTS:
         return False
 
-    def support(rows: list[tuple[Fraction, Fraction]], s: Fraction) -> Fraction:
-        return sum((s * y - (1 - s) * x for x, y in rows if s * y > (1 - s) * x), Fraction(0))
+    def support_function(input_masses: list[tuple[Fraction, Fraction]], s: Fraction) -> Fraction:
+        return sum((s * y - (1 - s) * x for x, y in input_masses if s * y > (1 - s) * x), Fraction(0))
 
-    return all(support(masses[0], s) >= support(masses[1], s) for s in kinks)
+    return all(support_function(masses[0], s) >= support_function(masses[1], s) for s in kinks)
 
 
-def _running_sums(part: Enclosure) -> Enclosure:
+def _running_sums(masses: Enclosure) -> Enclosure:
     """Compute (n + 1,) running sums from 0, in two levels.
 
     So the error grows with the root of their number.
     """
-    n, width = len(part), max(1, math.isqrt(len(part)))
-    rows = -(-n // width)
-    blocks = FLOAT.concatenate([part, FLOAT.zeros(rows * width - n)]).reshape(rows, width).cumsum(axis=1)
+    n, width = len(masses), max(1, math.isqrt(len(masses)))
+    row_count = -(-n // width)
+    blocks = FLOAT.concatenate([masses, FLOAT.zeros(row_count * width - n)]).reshape(row_count, width).cumsum(axis=1)
     offset = FLOAT.concatenate([FLOAT.zeros(1), blocks[:, -1].cumsum()])[:-1]
-    return FLOAT.concatenate([FLOAT.zeros(1), (blocks + offset[:, None]).reshape(rows * width)])[: n + 1]
+    return FLOAT.concatenate([FLOAT.zeros(1), (blocks + offset[:, None]).reshape(row_count * width)])[: n + 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,30 +224,30 @@ class Rays:
         return Rays(self.a[index], self.b[index], self.lean[index])
 
     @classmethod
-    def join(cls, parts: Sequence[Rays]) -> Rays:
+    def join(cls, pieces: Sequence[Rays]) -> Rays:
         """Join the rays of all parts."""
-        fields = (tuple(getattr(part, name) for part in parts) for name in ("a", "b", "lean"))
+        fields = (tuple(getattr(piece, name) for piece in pieces) for name in ("a", "b", "lean"))
         return cls(*(column[0].arithmetic.concatenate(column) for column in fields))
 
     @classmethod
     def of_masses(cls, p0: Enclosure, p1: Enclosure, difference: Enclosure) -> Rays:
-        """Compute the rays of inputs with these masses; apart : p0 - p1."""
+        """Compute the rays of inputs with these masses; difference : p0 - p1."""
         total = p0 + p1
         return cls(p0 / total, p1 / total, difference / total)
 
     @classmethod
     def spread(cls, size: Enclosure, is_above: npt.ArrayLike) -> Rays:
         """Compute the rays at the ratios e^size where `is_above`, and at their inverses elsewhere."""
-        where, inverse_ratio = size.arithmetic.where, (-size).exp()
+        choose, inverse_ratio = size.arithmetic.where, (-size).exp()
         larger_part, smaller_part, lean = (
             1 / (1 + inverse_ratio),
             inverse_ratio / (1 + inverse_ratio),
             -(-size).expm1() / (1 + inverse_ratio),
         )
         return cls(
-            where(is_above, larger_part, smaller_part),
-            where(is_above, smaller_part, larger_part),
-            where(is_above, lean, -lean),
+            choose(is_above, larger_part, smaller_part),
+            choose(is_above, smaller_part, larger_part),
+            choose(is_above, lean, -lean),
         )
 
     @classmethod
@@ -252,8 +256,13 @@ class Rays:
         is_infinite, is_above = np.isinf(log), log >= 0
         rays = cls.spread(arithmetic.of(np.where(is_infinite, 0.0, np.abs(log))), is_above)
         limits = (np.where(is_above, 1.0, 0.0), np.where(is_above, 0.0, 1.0), np.where(is_above, 1.0, -1.0))
-        parts = zip(limits, (rays.a, rays.b, rays.lean), strict=True)
-        return cls(*(arithmetic.where(is_infinite, end, part) for end, part in parts))
+        limits_and_values = zip(limits, (rays.a, rays.b, rays.lean), strict=True)
+        return cls(
+            *(
+                arithmetic.where(is_infinite, infinite_value, finite_value)
+                for infinite_value, finite_value in limits_and_values
+            )
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,10 +317,10 @@ class Classes:
         number = positions(numbers, len(p0), len(p0), "the classes of the inputs")
         count = int(number.max()) + 1
         require(np.array_equal(np.unique(number), np.arange(count)), "the classes are not numbered 0, 1, 2, ...")
-        support = np.flatnonzero((p0 > 0) | (p1 > 0))
-        first = np.full(count, -1, dtype=np.intp)
-        first[number[support][::-1]] = support[::-1]
-        for x, y in zip(support.tolist(), first[number[support]].tolist(), strict=True):
+        support_inputs = np.flatnonzero((p0 > 0) | (p1 > 0))
+        first_inputs = np.full(count, -1, dtype=np.intp)
+        first_inputs[number[support_inputs][::-1]] = support_inputs[::-1]
+        for x, y in zip(support_inputs.tolist(), first_inputs[number[support_inputs]].tolist(), strict=True):
             require(
                 x == y or _compare_ratios(p0, p1, x, y) == 0, "inputs of one class differ in their likelihood ratio"
             )
@@ -327,4 +336,4 @@ class Classes:
         laws = LawPair.from_floats(p0, p1, arithmetic)
         if self.trivial:
             return laws
-        return LawPair(*(scatter(part, self.number, self.count) for part in (laws.p0, laws.p1, laws.difference)))
+        return LawPair(*(scatter(masses, self.number, self.count) for masses in (laws.p0, laws.p1, laws.difference)))

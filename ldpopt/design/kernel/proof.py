@@ -54,17 +54,21 @@ class Contraction(Certificate):
         if float(variation.upper) == 0:  # Equal rows preserve nothing, even of an infinite utility.
             return variation
         epsilon, _ = plain_caps(self.constraints)
-        squared = variation * tanh_of_half(arithmetic.of(epsilon)) if epsilon < math.inf else variation
-        return _shared(self.utility, variation, squared, arithmetic)
+        twice_contracted = variation * tanh_of_half(arithmetic.of(epsilon)) if epsilon < math.inf else variation
+        return _shared(self.utility, variation, twice_contracted, arithmetic)
 
 
-def _shared(utility: Utility, variation: Enclosure, squared: Enclosure, arithmetic: Arithmetic) -> Enclosure:
-    """Bound a utility by contraction; `squared` : the coefficient for operator convex f."""
+def _shared(
+    utility: Utility, once_contracted: Enclosure, twice_contracted: Enclosure, arithmetic: Arithmetic
+) -> Enclosure:
+    """Bound a utility by contraction; `twice_contracted` : the coefficient for operator convex f."""
     if parts := utility.parts():
-        bounds = [float(_shared(part, variation, squared, arithmetic).upper) for part in parts]
+        bounds = [float(_shared(part, once_contracted, twice_contracted, arithmetic).upper) for part in parts]
         return utility.from_parts(bounds, arithmetic)
     contracts_twice = utility.information or (isinstance(utility, Divergence) and utility.f.operator_convex)
-    return (squared if contracts_twice else variation) * utility.enclosed_value_without_privacy(arithmetic)
+    return (twice_contracted if contracts_twice else once_contracted) * utility.enclosed_value_without_privacy(
+        arithmetic
+    )
 
 
 def argument_of(certificate: Any) -> str:

@@ -62,21 +62,26 @@ def subsets_near(masses: Array, target: float, count: int, rng: np.random.Genera
     subsets = []
     for _ in range(4):
         order = rng.permutation(n)
-        left, right = order[: n // 2], order[n // 2 :]
-        first, second = (
-            rng.random((size, len(part))) < inclusion_probability
-            for size, part in ((count, left), (HALF_SAMPLE_SIZE, right))
+        left_positions, right_positions = order[: n // 2], order[n // 2 :]
+        left_subsets, right_subsets = (
+            rng.random((size, len(half))) < inclusion_probability
+            for size, half in ((count, left_positions), (HALF_SAMPLE_SIZE, right_positions))
         )
-        sums = second @ masses[right]
-        by_sum = np.argsort(sums)
-        remaining_target = target - first @ masses[left]
+        right_sums = right_subsets @ masses[right_positions]
+        sum_order = np.argsort(right_sums)
+        remaining_target = target - left_subsets @ masses[left_positions]
         # One of the nearest few, so that it is not always the same.
         position = np.clip(
-            np.searchsorted(sums[by_sum], remaining_target) + rng.integers(-2, 2, count), 0, HALF_SAMPLE_SIZE - 1
+            np.searchsorted(right_sums[sum_order], remaining_target) + rng.integers(-2, 2, count),
+            0,
+            HALF_SAMPLE_SIZE - 1,
         )
-        subset = np.zeros((count, n), dtype=bool)
-        subset[:, left], subset[:, right] = first, second[by_sum[position]]
-        subsets.append(subset)
+        round_subsets = np.zeros((count, n), dtype=bool)
+        round_subsets[:, left_positions], round_subsets[:, right_positions] = (
+            left_subsets,
+            right_subsets[sum_order[position]],
+        )
+        subsets.append(round_subsets)
     candidates = rng.permutation(distinct_rows(np.vstack(subsets)))  # no preference among equally near ones
     return candidates[np.argsort(np.abs(candidates @ masses - target), kind="stable")[:count]]
 
@@ -106,36 +111,36 @@ def balanced_sets(
     from scipy.special import ndtri
 
     k, gain = len(prior), ratio - 1
-    size = _target_size(k, gain, eta)
-    target_sum, optimal_size = 1 + gain * size, 1 / (ratio + 1)
+    set_fraction = _target_size(k, gain, eta)
+    target_sum, optimal_fraction = 1 + gain * set_fraction, 1 / (ratio + 1)
     weights = squares / squares.sum()
     covariance = (
         (target - 1.0)
-        * (size * (1 - size) / target_sum**2)
-        / (optimal_size * (1 - optimal_size) * ((ratio + 1) / (2 * ratio)) ** 2)
+        * (set_fraction * (1 - set_fraction) / target_sum**2)
+        / (optimal_fraction * (1 - optimal_fraction) * ((ratio + 1) / (2 * ratio)) ** 2)
     )
     mean_shift = covariance @ weights
     mean = target_sum * (1 - mean_shift + weights @ mean_shift)
     centering = np.eye(k) - weights[None, :]
     scaled_covariance = target_sum**2 * centering @ covariance @ centering.T / gain**2
     marginals = np.clip((mean - 1) / gain, 0.003, 0.997)
-    threshold = np.asarray(ndtri(marginals))
-    density = np.exp(-(threshold**2) / 2) / np.sqrt(2 * np.pi)
-    latent = np.clip(scaled_covariance / np.outer(density, density), -0.98, 0.98)
-    np.fill_diagonal(latent, 1.0)
-    values, vectors = np.linalg.eigh(latent)
-    mixing = vectors * np.sqrt(np.maximum(values, 1e-6))
+    thresholds = np.asarray(ndtri(marginals))
+    densities = np.exp(-(thresholds**2) / 2) / np.sqrt(2 * np.pi)
+    latent_correlation = np.clip(scaled_covariance / np.outer(densities, densities), -0.98, 0.98)
+    np.fill_diagonal(latent_correlation, 1.0)
+    eigenvalues, eigenvectors = np.linalg.eigh(latent_correlation)
+    mixing = eigenvectors * np.sqrt(np.maximum(eigenvalues, 1e-6))
     mixing = mixing / np.sqrt((mixing * mixing).sum(axis=1))[:, None]
 
     def draw_sets(n: int) -> Members:
-        sets = rng.standard_normal((n, k)) @ mixing.T < threshold
+        sets = rng.standard_normal((n, k)) @ mixing.T < thresholds
         return _adjust_sums(sets, weights, (target_sum - 1) / gain, rng)
 
     for _ in range(THRESHOLD_TRIALS):
         columns = 1 + gain * draw_sets(SETS_PER_TRIAL)
         mean_error = (columns / (columns @ prior)[:, None]).mean(axis=0) - 1
-        density = np.exp(-(threshold**2) / 2) / np.sqrt(2 * np.pi)
-        threshold = threshold - np.clip(mean_error * target_sum / (gain * np.maximum(density, 0.02)), -0.5, 0.5)
+        densities = np.exp(-(thresholds**2) / 2) / np.sqrt(2 * np.pi)
+        thresholds = thresholds - np.clip(mean_error * target_sum / (gain * np.maximum(densities, 0.02)), -0.5, 0.5)
     sets = np.unique(draw_sets(count), axis=0)
     return np.asarray(sets[sets.any(axis=1) & ~sets.all(axis=1)])
 
@@ -147,15 +152,15 @@ def _target_size(k: int, gain: float, eta: float | None) -> float:
     of k inputs, and every input be in as many sets. Then the rows of the channel are at a total variation of gain s (1
     - s) k / (k - 1) / (1 + gain s).
     """
-    optimal_size = 1 / (gain + 2)
+    optimal_fraction = 1 / (gain + 2)
     if eta is None:
-        return optimal_size
+        return optimal_fraction
     pair_factor = k / (k - 1)
-    root = (pair_factor - eta) ** 2 - 4 * pair_factor * eta / gain
+    discriminant = (pair_factor - eta) ** 2 - 4 * pair_factor * eta / gain
     return (
-        optimal_size
-        if root <= 0
-        else min(optimal_size, max(1 / k, ((pair_factor - eta) - root**0.5) / (2 * pair_factor)))
+        optimal_fraction
+        if discriminant <= 0
+        else min(optimal_fraction, max(1 / k, ((pair_factor - eta) - discriminant**0.5) / (2 * pair_factor)))
     )
 
 
@@ -164,15 +169,15 @@ def _adjust_sums(sets: Members, weights: Array, target_sum: float, rng: np.rando
 
     The sum is then within half an average input.
     """
-    error = sets @ weights - target_sum
+    sum_errors = sets @ weights - target_sum
     for _ in range(40):
-        unbalanced_rows = np.flatnonzero(np.abs(error) > 0.5 / len(weights))
-        if len(unbalanced_rows) == 0:
+        unbalanced_indices = np.flatnonzero(np.abs(sum_errors) > 0.5 / len(weights))
+        if len(unbalanced_indices) == 0:
             break
-        is_candidate = sets[unbalanced_rows] == (error[unbalanced_rows] > 0)[:, None]
+        is_candidate = sets[unbalanced_indices] == (sum_errors[unbalanced_indices] > 0)[:, None]
         inputs = np.where(is_candidate, rng.random(is_candidate.shape), -1.0).argmax(axis=1)
-        sets[unbalanced_rows, inputs] ^= True
-        error = sets @ weights - target_sum
+        sets[unbalanced_indices, inputs] ^= True
+        sum_errors = sets @ weights - target_sum
     return sets
 
 
@@ -201,14 +206,16 @@ class Orbit:
 
     def sets(self) -> npt.NDArray[np.bool_]:
         """List the sets (n, points), each once."""
-        g, parts = self.points, (self.points - 1) // self.order
+        g, coset_count = self.points, (self.points - 1) // self.order
         root = primitive_root(g)
-        power = np.array([pow(root, i, g) for i in range(g - 1)])
-        chosen_cosets = np.random.default_rng([g, self.order, self.cosets]).permutation(parts)[: self.cosets]
-        members = np.concatenate([np.zeros(self.zero, dtype=np.int64), *(power[c::parts] for c in chosen_cosets)])
-        images = (power[:parts, None, None] * members + np.arange(g)[None, :, None]) % g
-        sets = np.zeros((parts * g, g), dtype=bool)
-        sets[np.arange(parts * g)[:, None], images.reshape(parts * g, -1)] = True
+        powers = np.array([pow(root, i, g) for i in range(g - 1)])
+        chosen_cosets = np.random.default_rng([g, self.order, self.cosets]).permutation(coset_count)[: self.cosets]
+        members = np.concatenate(
+            [np.zeros(self.zero, dtype=np.int64), *(powers[c::coset_count] for c in chosen_cosets)]
+        )
+        images = (powers[:coset_count, None, None] * members + np.arange(g)[None, :, None]) % g
+        sets = np.zeros((coset_count * g, g), dtype=bool)
+        sets[np.arange(coset_count * g)[:, None], images.reshape(coset_count * g, -1)] = True
         return np.unique(sets, axis=0)
 
 
@@ -250,7 +257,7 @@ def best_mass(epsilon: float) -> float:
 
 
 def information_of(mass: Array, complement: Array, level: float) -> Array:
-    """Compute h(a) for masses a, and away = 1 - a, of any shape; level : t."""
+    """Compute h(a) for masses a, and complement = 1 - a, of any shape; level : t."""
     mean = level + mass
     return np.asarray(mass * KL.excess_of(complement, mean) + complement * KL.excess_of(-mass, mean))
 
@@ -262,14 +269,14 @@ def best_share(mass: Array, added_mass: float, level: float, penalty: float, slo
     """
     if not added_mass > 0:
         return np.zeros(len(mass))
-    steepest = float(KL.excess_of(1.0, level))
+    max_slope = float(KL.excess_of(1.0, level))
 
     def mass_at(log_rise: Array) -> Array:
         with np.errstate(over="ignore"):
             return np.clip(level * np.expm1(np.minimum(log_rise, 709.0)), mass, mass + added_mass)
 
     if not penalty > 0:
-        optimal_mass = mass_at(steepest - slope / added_mass)
+        optimal_mass = mass_at(max_slope - slope / added_mass)
     else:
         # The search is in log(1 + a/t), which keeps digits whether a is near t or far from it.
         low, high = np.log1p(mass / level), np.log1p((mass + added_mass) / level)
@@ -280,7 +287,7 @@ def best_share(mass: Array, added_mass: float, level: float, penalty: float, slo
         for _ in range(BISECTION_STEPS):
             middle = (low + high) / 2
             rho = (level * np.expm1(middle) - mass) / added_mass
-            is_rising = (steepest - middle) * added_mass - penalty * (1 - 2 * rho) - slope > 0
+            is_rising = (max_slope - middle) * added_mass - penalty * (1 - 2 * rho) - slope > 0
             low, high = np.where(is_rising, middle, low), np.where(is_rising, high, middle)
         optimal_mass = mass_at(low)
     return np.nan_to_num(np.clip((optimal_mass - mass) / added_mass, 0.0, 1.0))

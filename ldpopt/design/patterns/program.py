@@ -278,14 +278,14 @@ class ColumnProgram:
 
     def initial_pool(self) -> Index:
         """Return all of at most `MAX_INITIAL_COLUMNS` non-constant columns, else those of extreme values and ratios."""
-        non_constant = np.flatnonzero(self.rise.any(axis=0))
-        if len(non_constant) <= MAX_INITIAL_COLUMNS:
-            return non_constant
-        best = np.argsort(-self.mu * self.unit, axis=1)[:, :MAX_COLUMNS_PER_ROUND].ravel()
+        non_constant_columns = np.flatnonzero(self.rise.any(axis=0))
+        if len(non_constant_columns) <= MAX_INITIAL_COLUMNS:
+            return non_constant_columns
+        best_columns = np.argsort(-self.mu * self.unit, axis=1)[:, :MAX_COLUMNS_PER_ROUND].ravel()
         entries = self.base + self.rise
-        share = entries / entries.sum(axis=0)
-        extreme = [np.argsort(sign * share, axis=1, kind="stable")[:, :8].ravel() for sign in (1, -1)]
-        return np.intersect1d(np.concatenate([best, *extreme]), non_constant)
+        entry_shares = entries / entries.sum(axis=0)
+        extreme_columns = [np.argsort(sign * entry_shares, axis=1, kind="stable")[:, :8].ravel() for sign in (1, -1)]
+        return np.intersect1d(np.concatenate([best_columns, *extreme_columns]), non_constant_columns)
 
     def raise_multipliers(self, weighted_columns: WeightedColumns, cap_cost: Array) -> WeightedColumns:
         """Raise the multipliers until the price of every column is at least its value.

@@ -124,16 +124,18 @@ class ColumnDual(Certificate):
 
     def enclosed_bound(self, arithmetic: Arithmetic) -> Enclosure:
         """Compute sum lambda, the charges of the constraints, and the gains beyond the prices, for the best choice."""
-        inputs = self.inputs
-        spread = least_spread(self.used(), inputs, arithmetic)
-        gains = self.gains(spread, arithmetic)
-        rows = arithmetic.of(real_array(self.rows, (len(inputs),), "the multipliers of the rows"))
-        terms = self._terms(inputs)
-        prices, sums, bound = self._enclosed_prices(self.multipliers, terms, rows, len(gains[0].sums))
-        bounds = [bound + gain.charge + self._unpaid(gain, prices, sums, spread) for gain in gains]
-        for gain, multipliers in self.shared(spread, terms, arithmetic):
-            prices, sums, bound = self._enclosed_prices(multipliers, terms, rows, len(gain.sums))
-            bounds.append(bound + self._unpaid(gain, prices, sums, spread))
+        input_labels = self.inputs
+        least_spread_bound = least_spread(self.used(), input_labels, arithmetic)
+        gains = self.gains(least_spread_bound, arithmetic)
+        row_multipliers = arithmetic.of(real_array(self.rows, (len(input_labels),), "the multipliers of the rows"))
+        constraint_terms = self._terms(input_labels)
+        prices, sums, bound = self._enclosed_prices(
+            self.multipliers, constraint_terms, row_multipliers, len(gains[0].sums)
+        )
+        bounds = [bound + gain.charge + self._unpaid(gain, prices, sums, least_spread_bound) for gain in gains]
+        for gain, multipliers in self.shared(least_spread_bound, constraint_terms, arithmetic):
+            prices, sums, bound = self._enclosed_prices(multipliers, constraint_terms, row_multipliers, len(gain.sums))
+            bounds.append(bound + self._unpaid(gain, prices, sums, least_spread_bound))
         return min(bounds, key=lambda enclosed: float(enclosed.upper))
 
     def _unpaid(self, gains: Gains, prices: Enclosure, sums: Enclosure, spread: Enclosure | None) -> float:
@@ -148,17 +150,17 @@ class ColumnDual(Certificate):
         return iter(())
 
     def _enclosed_prices(
-        self, multipliers: Sequence[TermMultiplier], terms: Sequence[Term], rows: Enclosure, labels: int
+        self, multipliers: Sequence[TermMultiplier], terms: Sequence[Term], row_multipliers: Enclosure, labels: int
     ) -> tuple[Enclosure, Enclosure, Enclosure]:
         """Return the prices (labels, k) of the columns' entries, their sums (labels,), and their part of the bound."""
-        arithmetic, bound = rows.arithmetic, rows.sum()
-        prices, sums = rows + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
+        arithmetic, bound = row_multipliers.arithmetic, row_multipliers.sum()
+        prices, sums = row_multipliers + arithmetic.zeros((labels, 1)), bound + arithmetic.zeros(labels)
         for multiplier in expect_each(multipliers, TermMultiplier, "the multipliers of the constraints"):
             term = _selected_pairs(terms, multiplier)
             if term.pure:
                 continue
-            support, over_inputs = term.enclosed_support(multiplier.values, labels, len(rows), arithmetic)
-            prices, sums = prices + support, sums + over_inputs
+            support, support_sums = term.enclosed_support(multiplier.values, labels, len(row_multipliers), arithmetic)
+            prices, sums = prices + support, sums + support_sums
             bound = bound + term.enclosed_charge(multiplier.values, labels, arithmetic)
         return prices, sums, bound
 
@@ -258,10 +260,12 @@ class IntervalDual(ColumnDual):
             values = np.asarray(multipliers[choice.number].values)
             values = np.concatenate([values[:, values[1] != end.label], choice.cuts], axis=1)
             multipliers[choice.number] = replace(multipliers[choice.number], values=values)
-            last = np.arange(len(gains.sums)) == end.label
+            is_end_label = np.arange(len(gains.sums)) == end.label
             gains = Gains(
-                arithmetic.where(last[:, None], choice.values + arithmetic.zeros(gains.values.shape), gains.values),
-                arithmetic.where(last, choice.values.sum(), gains.sums),
+                arithmetic.where(
+                    is_end_label[:, None], choice.values + arithmetic.zeros(gains.values.shape), gains.values
+                ),
+                arithmetic.where(is_end_label, choice.values.sum(), gains.sums),
                 gains.charge,
             )
         yield gains, tuple(multipliers)

@@ -173,12 +173,12 @@ def enclosed_scores(channel: Channel, prior: Array, arithmetic: Arithmetic) -> E
     Rows and prior are the distributions proportional to their floats.
     """
     used_outputs = np.flatnonzero(channel.matrix[prior > 0].max(axis=0) > 0)
-    rows, base = channel.matrix[:, used_outputs], channel.matrix[:, used_outputs].min(axis=0)
+    rows, column_minima = channel.matrix[:, used_outputs], channel.matrix[:, used_outputs].min(axis=0)
     # A row represents the distribution q / T. Small differences of rows keep their digits in q - q (T - 1)/T.
     sums_above_one = arithmetic.of([1 - 1 / exact_sum(row) for row in channel.matrix])
-    rise = (arithmetic.of(rows) - base[None, :]) - arithmetic.of(rows) * sums_above_one[:, None]
-    mass = law(prior, arithmetic) @ rise + base
-    scaled_scores: Enclosure = (rise[:-1] - rise[-1][None, :]) / mass.sqrt()[None, :]
+    above_minima = (arithmetic.of(rows) - column_minima[None, :]) - arithmetic.of(rows) * sums_above_one[:, None]
+    mass = law(prior, arithmetic) @ above_minima + column_minima
+    scaled_scores: Enclosure = (above_minima[:-1] - above_minima[-1][None, :]) / mass.sqrt()[None, :]
     return scaled_scores
 
 
@@ -187,60 +187,73 @@ def least_variances(scores: Enclosure, target: Enclosure) -> Enclosure | None:
 
     None if the scores may not have full rank: then rounding decides which proportions can be estimated at all.
     """
-    size = np.linalg.norm(np.asarray(scores.midpoint), axis=1, keepdims=True)
-    if not (np.isfinite(size).all() and (size > 0).all()):
+    row_norms = np.linalg.norm(np.asarray(scores.midpoint), axis=1, keepdims=True)
+    if not (np.isfinite(row_norms).all() and (row_norms > 0).all()):
         return None
-    scaled_scores, aim = scores / size, target / size
-    b, t = np.asarray(scaled_scores.midpoint), np.asarray(aim.midpoint)
-    if not np.isfinite(b).all():
+    scaled_scores, scaled_target = scores / row_norms, target / row_norms
+    scores_midpoint, target_midpoint = np.asarray(scaled_scores.midpoint), np.asarray(scaled_target.midpoint)
+    if not np.isfinite(scores_midpoint).all():
         return None
-    inverse = np.linalg.pinv(b, rcond=1e-14)
-    h = inverse @ t
-    h = h + inverse @ np.asarray((aim - scaled_scores @ h).midpoint)
-    residual_norm = (scaled_scores @ inverse - np.eye(len(b))).square().sum().sqrt()
+    near_inverse = np.linalg.pinv(scores_midpoint, rcond=1e-14)
+    h = near_inverse @ target_midpoint
+    h = h + near_inverse @ np.asarray((scaled_target - scaled_scores @ h).midpoint)
+    residual_norm = (scaled_scores @ near_inverse - np.eye(len(scores_midpoint))).square().sum().sqrt()
     if not residual_norm.upper < 0.5:
         return None
     arithmetic = scores.arithmetic
-    shortfall = (aim - scaled_scores @ h).square().sum(axis=0).sqrt()
-    correction = shortfall * arithmetic.of(inverse).square().sum().sqrt() / (1 - residual_norm)
+    shortfall = (scaled_target - scaled_scores @ h).square().sum(axis=0).sqrt()
+    correction = shortfall * arithmetic.of(near_inverse).square().sum().sqrt() / (1 - residual_norm)
     upper = (arithmetic.of(h).square().sum(axis=0).sqrt() + correction).square()
-    mu = inverse.T @ h
-    lower = (aim * mu).sum(axis=0).square() / (scaled_scores.T @ mu).square().sum(axis=0)
+    mu = near_inverse.T @ h
+    lower = (scaled_target * mu).sum(axis=0).square() / (scaled_scores.T @ mu).square().sum(axis=0)
     return arithmetic.between(lower.ends[0], upper.ends[1])
 
 
 def log_det_information(scores: Enclosure) -> Enclosure | None:
     """Enclose log det of scores scores^T, by a nearly orthogonal basis; None if that may be singular."""
-    b = np.asarray(scores.midpoint)
-    n = len(b)
-    if not np.isfinite(b).all() or b.shape[1] < n:
+    midpoint = np.asarray(scores.midpoint)
+    n = len(midpoint)
+    if not np.isfinite(midpoint).all() or midpoint.shape[1] < n:
         return None
-    triangle = np.linalg.qr(b.T, mode="r")
-    if not (np.abs(np.diag(triangle)) > 0).all():
+    r_factor = np.linalg.qr(midpoint.T, mode="r")
+    if not (np.abs(np.diag(r_factor)) > 0).all():
         return None
-    inverse = np.triu(np.linalg.solve(triangle, np.eye(n)))
-    orthogonal_scores = scores.T @ inverse
-    log = _log_det_near_identity(orthogonal_scores.T @ orthogonal_scores)
+    r_inverse = np.triu(np.linalg.solve(r_factor, np.eye(n)))
+    orthogonal_scores = scores.T @ r_inverse
+    log_det_near_identity = _log_det_near_identity(orthogonal_scores.T @ orthogonal_scores)
     # det(Y^T X Y) = det X det Y^2 for the triangular Y.
-    return None if log is None else log - scores.arithmetic.of(np.abs(np.diag(inverse))).log().sum() * 2
+    return (
+        None
+        if log_det_near_identity is None
+        else log_det_near_identity - scores.arithmetic.of(np.abs(np.diag(r_inverse))).log().sum() * 2
+    )
 
 
 def log_det(square: Enclosure) -> Enclosure | None:
     """Enclose log |det| of a matrix (n, n), by near inverses of its triangular factors; None if it may be zero."""
     from scipy.linalg import lu
 
-    a = np.asarray(square.midpoint)
-    if not np.isfinite(a).all():
+    midpoint = np.asarray(square.midpoint)
+    if not np.isfinite(midpoint).all():
         return None
-    order, lower, upper = lu(a, p_indices=True)
-    if not (np.abs(np.diag(upper)) > 0).all():
+    row_order, lower_factor, upper_factor = lu(midpoint, p_indices=True)
+    if not (np.abs(np.diag(upper_factor)) > 0).all():
         return None
-    n = len(a)
-    left, right = np.tril(np.linalg.inv(lower)), np.triu(np.linalg.solve(upper, np.eye(n)))
-    np.fill_diagonal(left, 1.0)
+    n = len(midpoint)
+    lower_inverse, upper_inverse = (
+        np.tril(np.linalg.inv(lower_factor)),
+        np.triu(np.linalg.solve(upper_factor, np.eye(n))),
+    )
+    np.fill_diagonal(lower_inverse, 1.0)
     arithmetic = square.arithmetic
-    log = _log_det_near_identity(arithmetic.of(left) @ square[np.argsort(order)] @ right)
-    return None if log is None else log - arithmetic.of(np.abs(np.diag(right))).log().sum()
+    log_det_near_identity = _log_det_near_identity(
+        arithmetic.of(lower_inverse) @ square[np.argsort(row_order)] @ upper_inverse
+    )
+    return (
+        None
+        if log_det_near_identity is None
+        else log_det_near_identity - arithmetic.of(np.abs(np.diag(upper_inverse))).log().sum()
+    )
 
 
 def _log_det_near_identity(square: Enclosure) -> Enclosure | None:
@@ -250,10 +263,10 @@ def _log_det_near_identity(square: Enclosure) -> Enclosure | None:
     """
     n = len(square)
     deviation = square - np.eye(n)
-    size = deviation.square().sum().sqrt()
-    if not size.upper < 0.5:
+    deviation_norm = deviation.square().sum().sqrt()
+    if not deviation_norm.upper < 0.5:
         return None
-    slack = (size.square() * n / (1 - size) / 2).upper
+    slack = (deviation_norm.square() * n / (1 - deviation_norm) / 2).upper
     return deviation[np.arange(n), np.arange(n)].sum() + deviation.arithmetic.between(-slack, slack)
 
 
@@ -271,15 +284,15 @@ def matrix_bound(weights: Weights, columns: Array, target: Array) -> tuple[Indic
 
     In the cone Y (r, r) is above A^T X^-1 A. Returns the variables of the diagonal of Y, and the position of the cone.
     """
-    rest, r = target.shape
-    i, j, factor = triangle(r + rest)
+    information_size, r = target.shape
+    i, j, factor = triangle(r + information_size)
     y = weights.program.variables(r * (r + 1) // 2)  # its triangle comes first
-    offset = np.zeros((r + rest, r + rest))
+    offset = np.zeros((r + information_size, r + information_size))
     offset[:r, r:] = target.T
     information = np.zeros((len(i), len(columns)))
     information[i >= r] = information_in(weights, columns @ differences(columns.shape[1]))
-    parts = ((y, np.eye(len(i), len(y))), (weights.variables, information))
-    return y[(i == j)[: len(y)]], weights.program.put("semidefinite", offset[i, j] * factor, *parts)
+    terms = ((y, np.eye(len(i), len(y))), (weights.variables, information))
+    return y[(i == j)[: len(y)]], weights.program.put("semidefinite", offset[i, j] * factor, *terms)
 
 
 class LinearCriterion(Criterion):
@@ -317,15 +330,19 @@ class LinearCriterion(Criterion):
     def build_program(self, columns: Array, weights: Weights) -> CriterionProgram:
         """Build the min of tr(F_r^T X^-1 F_r), F_r = T^T F, as tr Y with [[Y, F_r^T], [F_r, X]] semidefinite."""
         t = differences(columns.shape[1])
-        left, size, right = np.linalg.svd(t.T @ self.factor(columns.shape[1]), full_matrices=False)
-        is_nonzero = size > 1e-12 * size.max()  # tr(W C) depends on F F^T alone
-        unit, r = float(np.linalg.norm(size)), int(is_nonzero.sum())
-        variances, cone = matrix_bound(weights, columns, (left * size)[:, is_nonzero] / unit)
+        left_vectors, singular_values, right_vectors = np.linalg.svd(
+            t.T @ self.factor(columns.shape[1]), full_matrices=False
+        )
+        is_nonzero = singular_values > 1e-12 * singular_values.max()  # tr(W C) depends on F F^T alone
+        singular_norm, r = float(np.linalg.norm(singular_values)), int(is_nonzero.sum())
+        variances, cone = matrix_bound(
+            weights, columns, (left_vectors * singular_values)[:, is_nonzero] / singular_norm
+        )
 
         def kernel(duals: list[Array]) -> Array:
-            return np.asarray(unit * right[is_nonzero].T @ matrix_of(duals[cone])[:r, r:] @ t.T)
+            return np.asarray(singular_norm * right_vectors[is_nonzero].T @ matrix_of(duals[cone])[:r, r:] @ t.T)
 
-        return CriterionProgram(variances, np.ones(r), unit**2, kernel)
+        return CriterionProgram(variances, np.ones(r), singular_norm**2, kernel)
 
     def bound(self, kernel: Enclosure, max_information: Enclosure, prior: Enclosure) -> Enclosure | None:
         """Bound by tr(K F_c)^2 / max_information, F_c = F - 1 p^T F, for any unbiased estimate [KW].
@@ -339,8 +356,8 @@ class LinearCriterion(Criterion):
 def least_influence(scores: Array, f: Array) -> Influence:
     """Return the smallest influence h with T^T F = scores h^T, for F (k, r); the value is inf if there is none."""
     target = differences(len(f)).T @ f
-    scale = np.linalg.norm(scores, axis=1, keepdims=True)
-    scale[scale == 0] = 1.0
-    h = np.linalg.lstsq(scores / scale, target / scale, rcond=1e-10)[0]
+    row_norms = np.linalg.norm(scores, axis=1, keepdims=True)
+    row_norms[row_norms == 0] = 1.0
+    h = np.linalg.lstsq(scores / row_norms, target / row_norms, rcond=1e-10)[0]
     is_infeasible = np.abs(scores @ h - target).max() > 1e-8 * np.abs(target).max()
     return Influence(math.inf if is_infeasible else float((h**2).sum()), f, h.T)
