@@ -100,7 +100,7 @@ def test_a_channel_is_frozen():
             same.matrix[0, 0] = 0.5
 
 
-def test_equality_and_hash():
+def test_channels_are_equal_when_matrix_and_labels_are():
     """Channels are equal when matrix and labels are, and then hash alike; zero has one sign."""
     assert Channel([[0.0, 1.0]]) == Channel([[-0.0, 1.0]])
     assert hash(Channel([[0.0, 1.0]])) == hash(Channel([[-0.0, 1.0]]))
@@ -124,7 +124,7 @@ def test_a_channel_is_an_array_and_an_array_a_channel():
         as_channel("q.json")
 
 
-def test_shape_and_rank():
+def test_shape_counts_inputs_and_outputs_and_rank_shows_identifiability():
     """The shape is inputs by outputs; the rank tells whether the inputs are identifiable."""
     assert Q.shape == (2, 3)
     assert Q.rank == 2
@@ -398,7 +398,7 @@ LABEL = st.text(max_size=4) | st.integers() | st.floats(allow_nan=False, allow_i
 
 @settings(max_examples=25)
 @given(channels(), st.data())
-def test_json_round_trip(q, data):
+def test_channels_survive_a_json_round_trip(q, data):
     """to_json and from_json give the same matrix to the last bit and the same labels, tuples included."""
     k, m = q.shape
     labels = LABEL | st.tuples(LABEL, LABEL)

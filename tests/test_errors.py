@@ -5,7 +5,7 @@ import pytest
 from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, Phrase, SolverError, invalid
 
 
-def test_one_tree():
+def test_errors_form_one_tree():
     """Every error is an LdpoptError, and also the built-in kind a caller would expect."""
     assert issubclass(InvalidInput, LdpoptError)
     assert issubclass(InvalidInput, ValueError)

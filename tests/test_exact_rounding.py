@@ -171,8 +171,10 @@ def test_large_channels() -> None:
         ([[0.5, 0.5]], {"inputs": ["a", "b"]}, "1 labels"),
     ],
 )
-def test_bad_input(matrix: list[list[float]], options: dict[str, object], message: str) -> None:
-    """What cannot be rounded, or a claim that the matrix does not have, is refused."""
+def test_bad_matrices_and_claims_are_refused(
+    matrix: list[list[float]], options: dict[str, object], message: str
+) -> None:
+    """A matrix that cannot be rounded, or a claim that it does not meet, is refused."""
     with pytest.raises(InvalidInput, match=message):
         round_exact(matrix, **options)  # type: ignore[arg-type]
 

@@ -144,7 +144,7 @@ def test_the_mission_runs_without_the_applications(tmp_path):
     assert int(done.stdout) <= 105
 
 
-def test_no_cycle_within_a_layer():
+def test_layers_contain_no_import_cycle():
     """Names of one layer may use each other, but never in a circle."""
     graph = nx.DiGraph((own, other) for own, other, _ in edges())
     assert nx.is_directed_acyclic_graph(graph), nx.find_cycle(graph)

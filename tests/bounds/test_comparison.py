@@ -63,7 +63,7 @@ def test_the_table_as_csv_and_text():
 QUESTION = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
 
 
-def test_one_question_over_a_grid():
+def test_a_comparison_over_a_grid_agrees_with_the_frontier():
     """Every row of a point is on its side of the optimum there, which is that of `frontier`, with its mechanisms."""
     table = bounds.compare(QUESTION, [0.5, 2.0], [0.1, 0.4, None])
     grid = frontier(QUESTION, [0.5, 2.0], [0.1, 0.4, 1.0])
@@ -170,7 +170,7 @@ def test_a_grid_is_drawn_in_three_pictures():
     assert drawn[:3] == ["cap η on total variation", "ε (nats)", "ε (nats)"]
 
 
-def test_bad_input():
+def test_bad_levels_and_equal_populations_are_refused():
     """A bad epsilon, eta or population is an error, and so are two equal populations."""
     for arguments in (
         ([1, 0], [1, 0], 1),

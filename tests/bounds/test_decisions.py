@@ -23,8 +23,8 @@ def exponent(m0, m1):
     return -minimize_scalar(log_affinity, bounds=(1e-6, 1 - 1e-6), method="bounded", options={"xatol": 1e-9}).fun
 
 
-def test_the_published_value():
-    """The example of the theory: P = (.6, .3, .1) against its mirror image, epsilon 2, eta .5."""
+def test_chernoff_reaches_the_published_value():
+    """The information of P = (.6, .3, .1) and its mirror image at epsilon 2 and eta .5 is the published one."""
     found = chernoff([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 2.0, 0.5)
     assert found.lower == pytest.approx(0.0682736, abs=5e-8)
     assert found.lower <= found.upper <= found.lower * (1 + 1e-4)
@@ -110,7 +110,7 @@ def test_tiny_errors_have_the_numbers_of_the_affinities():
     assert 1000 < found.lower <= found.upper < 3 * found.lower
 
 
-def test_the_constant_without_a_factor():
+def test_jeffreys_of_total_variation_drops_the_factor_of_ghazi_issa():
     """`jeffreys_of_total_variation` is the bound of [GI, Thm 7] without min(2, e^epsilon), and no larger alone."""
     for epsilon in (0.1, 1.0, 5.0, 700.0):
         for eta in (0.01, 0.3, 1.0):

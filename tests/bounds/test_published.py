@@ -128,14 +128,14 @@ def test_values():
 
 @pytest.mark.parametrize("bound", [binary_share_kairouz, binary_share_ghazi_issa, lambda e: erased_share(e, 0.1)])
 @pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan, "1"])
-def test_bad_epsilon(bound, epsilon):
+def test_an_epsilon_that_is_not_positive_and_finite_is_refused(bound, epsilon):
     """An epsilon that is no positive finite number is an error."""
     with pytest.raises(InvalidInput, match="epsilon: expected a"):
         bound(epsilon)
 
 
 @pytest.mark.parametrize("eta", [-0.1, 1.5, math.nan])
-def test_bad_eta(eta):
+def test_an_eta_outside_the_unit_interval_is_refused(eta):
     """An eta outside [0, 1] is an error."""
     with pytest.raises(InvalidInput, match="eta: expected a number in"):
         erased_share(1.0, eta)
@@ -284,7 +284,7 @@ def test_values_of_contraction():
     assert dobrushin(CHI_SQUARED, [0.9, 0.1], [0.4, 0.6], 0.5) == pytest.approx(0.520833333333333333, rel=1e-13)
 
 
-def test_bad_input():
+def test_bad_levels_are_refused_by_bounds_of_divergences():
     """Bad epsilon and eta are errors."""
     with pytest.raises(InvalidInput, match="epsilon"):
         asoodeh_zhang(KL, [1, 0], [0, 1], 0)
@@ -310,8 +310,8 @@ def test_known_values(epsilon, capacity, mass):
     assert capacity_mass(epsilon) == pytest.approx(mass, abs=6e-4)
 
 
-def test_the_bound_under_a_cap():
-    """No certified optimum of a small problem is above it, for any eta; it is the least of its parts."""
+def test_no_optimum_exceeds_the_information_bound_under_a_cap():
+    """No certified optimum of a small problem exceeds the bound for any eta; the bound is the least of its parts."""
     rng = np.random.default_rng(0)
     for _ in range(2):
         prior, epsilon = rng.dirichlet(np.ones(3)), float(rng.uniform(0.3, 4))
@@ -353,13 +353,13 @@ def test_the_ends():
 P0, P1 = [0.9, 0.1], [0.4, 0.6]
 
 
-def test_duchi_jordan_wainwright(trials):
+def test_no_channel_exceeds_duchi_jordan_wainwright(trials):
     """[GI, Thm 6] J(M0, M1) <= min{4, e^2eps} (e^eps - 1)^2 TV(P0, P1)^2 for every eps-LDP channel."""
     for p0, p1, q, epsilon, _ in trials:
         assert JEFFREYS(q.push(p0), q.push(p1)) <= duchi_jordan_wainwright(p0, p1, epsilon) * (1 + 1e-12)
 
 
-def test_ghazi_issa(trials):
+def test_no_channel_exceeds_ghazi_issa(trials):
     """[GI, Thm 7] J(M0, M1) <= 2 eta min{2, e^eps} (e^eps - 1) TV(P0, P1)^2 for every eps-LDP, eta-TV channel."""
     for p0, p1, q, epsilon, eta in trials:
         reached = JEFFREYS(q.push(p0), q.push(p1))
@@ -367,7 +367,7 @@ def test_ghazi_issa(trials):
         assert reached <= ghazi_issa(p0, p1, epsilon, eta) * (1 + 1e-12)
 
 
-def test_the_corollary(trials):
+def test_no_channel_exceeds_the_corollary_of_ghazi_issa(trials):
     """[GI, Cor 2] J(M0, M1) <= 2 min{2, e^eps} (e^eps - 1)^2 / (e^eps + 1) TV(P0, P1)^2 for every eps-LDP channel."""
     for p0, p1, q, epsilon, _ in trials:
         assert JEFFREYS(q.push(p0), q.push(p1)) <= ghazi_issa_corollary(p0, p1, epsilon) * (1 + 1e-12)

@@ -160,7 +160,7 @@ def test_both_count_respondents_alike(epsilon, tmp_path):
 
 
 @pytest.mark.parametrize("criterion", [AOptimal(), AOptimal([3.0, 1.0, 1.0, 2.0])], ids=repr)
-def test_both_bound_the_information_of_a_report_alike(criterion):
+def test_both_checkers_agree_on_the_bound_by_the_information_of_a_report(criterion):
     """The bound by the information of a report is accepted by both, and by neither where it is 1e-6 higher [Scarf]."""
     design = ldpopt.optimal_channel(FisherInformation(np.full(4, 0.25), criterion), ldpopt.LocalDP(1.0))
     proof = SharedInformation(design.utility, design.constraints, design.channel)

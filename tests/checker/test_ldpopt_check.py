@@ -91,7 +91,7 @@ def test_ties_zeros_and_tiny_masses(f, p0, p1):
 
 
 @pytest.mark.parametrize("f", [KL, {"name": "total-variation"}, {"name": "squared-hellinger"}], ids=name_of)
-def test_a_file_without_local_dp(f):
+def test_a_file_with_a_cap_on_total_variation_alone_is_certified(f):
     """A cap on total variation alone: erasure keeps eta of the divergence, and the contraction bound meets it."""
     document = honest(f, P0, P1, None, 0.3)
     assert document["certificate"] == {"kind": "Contraction"}
@@ -100,7 +100,7 @@ def test_a_file_without_local_dp(f):
     assert verdict({**document, "upper_bound": document["upper_bound"] * (1 - 1e-7)}) == 1
 
 
-def test_a_contraction_with_local_dp():
+def test_a_contraction_that_is_not_tight_is_a_bound_but_not_certified():
     """eta tanh(epsilon/2) D_f is a bound where f is operator convex, and not certified where it is not tight."""
     document = honest(KL, P0, P1, 1.0, 0.1)
     whole = sum(excess(KL, mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(P0, P1, strict=True))
@@ -505,7 +505,7 @@ def test_a_bad_file_is_refused_without_a_traceback(tmp_path, text):
     assert len(found.stdout.splitlines()) == 1
 
 
-def test_a_missing_file_and_bad_precision(document, tmp_path):
+def test_a_missing_file_and_a_bad_precision_are_refused(document, tmp_path):
     """No file, a folder, and a precision out of range are bad input."""
     path = tmp_path / "design.json"
     path.write_text(json.dumps(document))

@@ -27,8 +27,8 @@ def test_both_formats_are_measured(run, tmp_path, name):
     assert "local dp ≤ 1" in said
 
 
-def test_every_notion(run, tmp_path):
-    """With --all the whole audit is reported, the same for readers and machines."""
+def test_all_notions_are_reported_with_all(run, tmp_path):
+    """The option --all reports the whole audit, the same for readers and machines."""
     write_channel(tmp_path / "q.json", CHANNEL)
     expected = audit(CHANNEL)
     found = json.loads(run("check", "q.json", "--all", "--json").stdout)

@@ -95,7 +95,7 @@ def test_the_three_kinds_of_files(run, tmp_path):
         assert machine(run, *source, "-e", "1")["channel"] == inline
 
 
-def test_survey_microdata(run, tmp_path):
+def test_microdata_are_designed_for_by_their_conditional_distributions(run, tmp_path):
     """The shipped survey, as a file of respondents, gives the design of its conditional distributions."""
     survey = load_anes96()
     rows = zip(survey["vote"].codes, survey["party"].codes, strict=True)
@@ -198,7 +198,7 @@ def test_unreadable_sources(refused, tmp_path):
 
 
 @pytest.mark.full
-def test_a_large_alphabet(run, tmp_path):
+def test_a_thousand_answers_are_designed_and_drawn(run, tmp_path):
     """A thousand answers are designed, certified and drawn."""
     rng = np.random.default_rng(5)
     rows = zip(rng.dirichlet(np.ones(1000)), rng.dirichlet(np.ones(1000)), strict=True)

@@ -30,8 +30,8 @@ def test_a_failure_takes_back_what_was_new(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_free_folder(tmp_path, monkeypatch):
-    """The first name that is free is taken, counting from 2."""
+def test_the_first_free_folder_name_is_taken(tmp_path, monkeypatch):
+    """The first free name is taken, counting from 2."""
     monkeypatch.chdir(tmp_path)
     for expected in ("demo", "demo-2", "demo-3"):
         folder = outputs.free_folder("demo")

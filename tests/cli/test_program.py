@@ -14,7 +14,7 @@ PAIR = ("--p0", "0.5,0.3,0.2", "--p1", "0.2,0.3,0.5")
 COMMANDS = ("demo", "design", "check", "frontier")
 
 
-def test_version_and_help(run):
+def test_help_names_every_command_and_the_version_is_the_packages(run):
     """The version is the package's; the help names every command and the exit codes."""
     assert run("--version").stdout == f"ldpopt {ldpopt.__version__}\n"
     shown = run("--help")

@@ -73,8 +73,8 @@ def test_simulated_reports_are_said_to_be(delivered, run):
     assert not run("survey", "estimate", "one.json", "r.csv").stdout.startswith("SIMULATION")
 
 
-def test_verify_a_delivery(delivered, run):
-    """Exit code 0 for a whole one; 1 for one that was changed, and the line names the file."""
+def test_a_changed_delivery_is_refused_by_the_name_of_its_file(delivered, run):
+    """Verification exits with 0 for a whole delivery, and with 1 and the file's name for a changed one."""
     folder = delivered / "delivery"
     folder.mkdir()
     for name in ("r.csv", "r.csv.manifest.json"):

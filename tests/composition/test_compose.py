@@ -49,7 +49,7 @@ def test_transform_agrees_with_the_recurrence(parameters):
         assert composed.epsilon_at(delta) == pytest.approx(exact.epsilon_at(delta), rel=1e-9)
 
 
-def test_deep_tail_by_transform():
+def test_the_transform_keeps_eight_digits_of_a_deep_tail():
     """A delta of 1e-88 keeps eight digits."""
     parameters = (0.1, 0.0, 0.7 * math.tanh(0.05))
     exact, composed = k_fold(*parameters, 200), compose([parameters], 200)
@@ -192,8 +192,8 @@ def test_order_of_arguments_and_a_constant_channel():
 
 
 @pytest.mark.parametrize("bad", ["abc", [], FinitePair([1.0], [1.0]), [(1.0, 0.0, 0.1, 3)], [[[0.5, 0.6]]], [-1.0]])
-def test_bad_input(bad):
-    """Not a list, an empty one, or no mechanism in it."""
+def test_lists_without_a_mechanism_are_refused(bad):
+    """A value that is not a list, an empty list and a list without a mechanism are refused."""
     with pytest.raises(InvalidInput):
         compose(bad)
 

@@ -31,7 +31,7 @@ def exact_delta(p, q, w, n, growth):
 
 @pytest.mark.parametrize("n", [1, 2, 6])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5])
-def test_upper_and_lower_enclose_the_enumeration(n, epsilon):
+def test_both_bounds_enclose_the_enumeration(n, epsilon):
     """`upper` is never below and `lower` never above the exact value, and both meet it to 10^-3."""
     rng = np.random.default_rng(n)
     growth = Fraction(math.exp(epsilon))

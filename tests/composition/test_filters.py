@@ -239,8 +239,8 @@ def test_odometer_readings():
         lambda: PrivacyOdometer(0.1, (2.0,), None),
     ],
 )
-def test_bad_input(make):
-    """Other notions, budgets that are exceeded already, and numbers out of range are refused."""
+def test_bad_notions_and_exceeded_budgets_are_refused(make):
+    """Other notions, exceeded budgets and numbers out of range are refused."""
     with pytest.raises(InvalidInput, match="expected"):
         make()
 

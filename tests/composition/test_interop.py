@@ -127,8 +127,8 @@ class TestWithDpAccounting:
         pytest.importorskip("dp_accounting")
 
     @pytest.mark.parametrize("parameters", [(0.1, 0.0, 0.7 * math.tanh(0.05)), (1.0, 1e-4, 0.3), (2.0,)])
-    def test_round_trip_of_a_pair(self, parameters):
-        """A pair on a lattice comes back as it went."""
+    def test_a_pair_survives_a_round_trip(self, parameters):
+        """A pair on a lattice returns unchanged."""
         pair = FinitePair.of_parameters(*parameters)
         remove, add = from_dp_accounting(to_dp_accounting(pair))
         assert remove == add
@@ -145,7 +145,7 @@ class TestWithDpAccounting:
                 exact, found = (float(hockey_stick_of_pairs(d.p, d.q, epsilon)[1][0]) for d in (direction, back))
                 assert exact * (1 - 1e-12) <= found <= exact + 1e-6
 
-    def test_channel_and_composed_pair(self):
+    def test_dp_accounting_reads_the_same_delta_of_exported_objects(self):
         """dp_accounting reads the same delta off an exported channel and an exported composition."""
         channel = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
         one = to_dp_accounting(channel)
@@ -182,8 +182,8 @@ class TestWithDpAccounting:
         with pytest.raises(InvalidInput):
             from_dp_accounting("pld")
 
-    def test_gaussian_from_dp_accounting(self):
-        """A pessimistic Gaussian comes in as a pair above the true curve."""
+    def test_an_imported_gaussian_lies_above_its_true_curve(self):
+        """A pessimistic Gaussian is imported as a pair above the true curve."""
         from dp_accounting.pld import privacy_loss_distribution
 
         gaussian = privacy_loss_distribution.from_gaussian_mechanism(1.0)
@@ -199,7 +199,7 @@ class TestWithAutodp:
         pytest.importorskip("autodp")
 
     @pytest.mark.parametrize(("epsilon", "order"), [(0.5, 2.0), (1.0, 5.0), (2.0, 1.5)])
-    def test_renyi_of_randomized_response(self, epsilon, order):
+    def test_renyi_divergence_of_randomized_response_agrees_with_autodp(self, epsilon, order):
         """autodp's Rényi bound of randomized response is the divergence of the dominating pair."""
         from autodp import rdp_bank
 

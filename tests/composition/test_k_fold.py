@@ -87,7 +87,7 @@ def triple_sum(epsilon, delta, eta, count, j):
 
 
 @pytest.mark.parametrize("case", ORACLE, ids=lambda case: f"k={case['k']}")
-def test_oracle(case):
+def test_deltas_agree_with_the_oracle(case):
     """Theorem 2 equals the stored 40-digit values to 1e-7 relative where 40 digits resolve them."""
     composed = k_fold(case["epsilon"], case["delta"], case["eta"], case["k"])
     for j, value in case["delta_at_j_epsilon"].items():
@@ -122,7 +122,7 @@ def test_theorem_2_is_the_triple_sum(epsilon, delta, eta, count):
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "eta"), PARAMETERS)
-def test_enumeration(epsilon, delta, eta):
+def test_the_curve_agrees_with_enumeration(epsilon, delta, eta):
     """The k-fold curve is the hockey stick of the k-fold product of the dominating pair, at every real epsilon."""
     pair, count = FinitePair.of_parameters(epsilon, delta, eta), 4
     p = np.array([math.prod(c) for c in itertools.product(pair.p, repeat=count)])
@@ -143,7 +143,7 @@ def test_measured_values(count, value):
     assert found == pytest.approx(value, rel=1e-9 if count == 10_000 else 1e-6)
 
 
-def test_thousand_fold_curve():
+def test_the_thousand_fold_curve_agrees_with_exact_values():
     """delta(j 0.1) at k = 1000 matches independent exact values."""
     deltas = k_fold(0.1, eta=0.7 * math.tanh(0.05), count=1000).deltas
     known = {
@@ -214,7 +214,7 @@ def test_kov15_is_its_formula(count):
 @pytest.mark.parametrize(
     ("count", "epsilon", "erasure"), [(200, 0.1, 0.3), (150, 2.0, 0.9), (100, 1e-6, 0.5), (60, 1.0, 1e-12)]
 )
-def test_trinomial_law_in_every_tail(count, epsilon, erasure):
+def test_the_trinomial_distribution_is_accurate_in_every_tail(count, epsilon, erasure):
     """The recurrence equals the multinomial sum in 50 digits at the mode and at both ends."""
     law = trinomial_log_pmf(count, epsilon, erasure)
     with mpmath.workdps(50):
@@ -254,7 +254,7 @@ def test_limits_of_the_parameters():
     [(-1.0,), (math.inf,), (math.nan,), ("a",), (701.0,), (1.0, -0.1), (1.0, 1.1), (1.0, 0.0, 2.0), (1.0, 0.0, None, 0),
      (1.0, 0.0, None, 2.5)],
 )  # fmt: skip
-def test_bad_input(arguments):
+def test_numbers_out_of_range_are_refused(arguments):
     """Numbers outside their ranges are refused with a message."""
     with pytest.raises(InvalidInput, match="expected"):
         k_fold(*arguments)
@@ -355,7 +355,7 @@ def test_heterogeneous_limit_is_the_same_as_equal_ones():
     assert different.distance < 0.01
 
 
-def test_slow_epsilon_with_fast_variation():
+def test_a_slow_epsilon_has_a_limit_if_the_variation_is_fast():
     """Eps may fall as any small power of n if eta makes up for it (GI section IV)."""
     n, power = 20_000, 0.3
     limit = gaussian_limit([n**-power] * n, [0.5 * n ** (power - 1)] * n)
@@ -363,7 +363,7 @@ def test_slow_epsilon_with_fast_variation():
     assert limit.distance < 0.01
 
 
-def test_gaussian_total_variation():
+def test_the_gaussian_total_variation_agrees_with_its_trade_off_curve():
     """k mu-GDP mechanisms have variation 2 Phi(mu sqrt(k)/2) - 1, which the trade-off curve shows."""
     t = np.linspace(0, 1, 100_001)
     assert gaussian_total_variation(0.5, 9) == pytest.approx((1 - t - gaussian_trade_off(1.5, t)).max(), abs=1e-9)
@@ -372,14 +372,14 @@ def test_gaussian_total_variation():
     assert small.total_variation().value == pytest.approx(gaussian_total_variation(mu), rel=1e-4)
 
 
-def test_no_variation():
-    """mu = 0 is the perfect curve."""
+def test_the_limit_without_variation_is_perfect_privacy():
+    """Mechanisms without variation have mu = 0 and distance 0."""
     limit = gaussian_limit([0.5, 0.5], [0.0, 0.0])
     assert (limit.mu, limit.distance) == (0.0, 0.0)
 
 
-def test_bad_input_of_gaussian_limit():
-    """Lists of different lengths, empty ones, negative mu."""
+def test_bad_lists_and_a_negative_mu_are_refused():
+    """Lists of different lengths, empty lists and a negative mu are refused."""
     with pytest.raises(InvalidInput, match="as many as the 2 epsilons"):
         gaussian_limit([0.1, 0.2], [0.1])
     for call in (

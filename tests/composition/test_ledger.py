@@ -78,7 +78,7 @@ def test_totals_of_randomized_response():
     assert ledger.approximate_dp(1e-6).value == compose([RR], n).epsilon_at(1e-6)
 
 
-def test_zcdp_of_the_erased_pair():
+def test_zcdp_of_an_erased_pair_is_the_interior_supremum():
     """sup of D_a/a lies inside for a rarely answering pair: rho(1, eta) of erasure 0.9 is 0.082192, of 0.3 0.323482."""
     for erasure, rho in ((0.9, 0.082192), (0.3, 0.323482)):
         ledger = Ledger().add((1.0, 0.0, (1 - erasure) * math.tanh(0.5)))
@@ -153,8 +153,8 @@ def test_ledger_is_immutable_and_adds():
 @pytest.mark.parametrize(
     ("mechanism", "count"), [(RR, 0), (RR, 1.5), (ZCDP(0, 1), 1), ("x", 1), ((1, 2, 3, 4), 1), (None, 1)]
 )
-def test_bad_input(mechanism, count):
-    """Zero counts and things that are no mechanism are refused."""
+def test_bad_counts_and_mechanisms_are_refused(mechanism, count):
+    """Zero counts and values that are not mechanisms are refused."""
     with pytest.raises(InvalidInput):
         Ledger().add(mechanism, count)
 

@@ -105,7 +105,7 @@ def test_epsilon_and_delta_agree():
     )
 
 
-def test_never_weaker_than_without_shuffling():
+def test_shuffling_never_weakens_privacy():
     """Shuffling never costs: value is at most the local one, and equal for one respondent and for delta 0."""
     channel = CHANNELS["uneven"]
     assert shuffled(channel, 1).delta_at(0.3).value == hockey_stick(channel, 0.3).value

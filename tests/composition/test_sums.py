@@ -48,7 +48,7 @@ def claim(channel):
 CONSTANT = np.full((2, 2), 0.5)
 
 
-def test_a_second_question_only_after_one_report():
+def test_a_second_question_after_one_report_exceeds_the_root_of_squares():
     """RR(2), then RR(3) only if the first report is 0: the joint tau is 3.0787, above sqrt(sum tau^2) [DR, Thm 3.4]."""
     p, q = trees.joint(
         [response(2.0), response(3.0)],
@@ -98,7 +98,7 @@ def coin_and_gaussian(s, tau):
     return 2 * (np.logaddexp(s * tau**2 / 4 + (s * tau) ** 2 / 2, -s * tau**2 / 4) - math.log(2)) / s**2
 
 
-def test_a_coin_between_a_gaussian_and_a_constant():
+def test_a_coin_between_a_gaussian_and_a_constant_raises_tau():
     """A coin that does not depend on the data raises tau, though it is (0, 0)-mCDP itself."""
     coin = Ledger().add(CONSTANT).add(gaussian(1.0))
     for tau in (0.1, 1.0, 2.0):
@@ -160,7 +160,7 @@ def bound_by_hand(items):
     return total + sum(mean * math.sqrt(sum(tau**2 for _, tau in items[:i])) for i, mean in enumerate(means))
 
 
-def test_the_formula():
+def test_compose_mcdp_agrees_with_the_printed_sum():
     """In a given order tau^2 is the printed sum; without one it is no smaller than for any order with a coin first."""
     rng = np.random.default_rng(2)
     for _ in range(50):

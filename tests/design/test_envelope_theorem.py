@@ -109,7 +109,7 @@ def test_tangents_bound_what_is_kept_and_gains_have_one_peak(f):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kolmogorov", [False, True], ids=["total variation", "kolmogorov"])
-def test_exchange_lemma(seed, kolmogorov):
+def test_the_exchange_lemma_holds(seed, kolmogorov):
     """Densities that differ by at most D split into a common part and rests of total D, and no gain falls.
 
     In integers, hence without rounding; also where D is only the Kolmogorov distance along the line.
@@ -278,7 +278,7 @@ def test_intervals_are_totally_unimodular():
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("seed", range(6))
-def test_the_proof_on_any_channel(seed):
+def test_the_steps_of_the_proof_hold_for_any_channel(seed):
     """From any channel, by the steps of the proof, to partitions and erasure that keep no less with no larger distance.
 
     Half of the times the distance is that of Kolmogorov. No channel keeps more than the envelope at its distance.
@@ -309,7 +309,7 @@ def hostile(rng):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(3))
-def test_the_theorem_against_the_pattern_program(seed):
+def test_the_theorem_agrees_with_the_pattern_program(seed):
     """The envelope over partitions, all listed, is the optimum of the linear program over all sets of inputs."""
     rng = np.random.default_rng([seed, 10])
     for _ in range(250):

@@ -193,8 +193,8 @@ def test_a_nested_certificate_may_be_about_another_problem():
     assert not any(set(one) & {"constraints", "channel", "edges"} for one in each if one["utility"] == data["utility"])
 
 
-def test_a_missing_file_and_no_path(tmp_path):
-    """What cannot be read is said, not raised raw."""
+def test_a_missing_file_and_a_bad_path_are_refused(tmp_path):
+    """A file that cannot be read is reported, not raised raw."""
     with pytest.raises(InvalidInput, match="no such file"):
         load_design(tmp_path / "nothing.json")
     with pytest.raises(InvalidInput, match="path"):

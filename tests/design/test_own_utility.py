@@ -55,7 +55,7 @@ def test_under_pure_ldp_it_is_like_those_of_the_package(page, epsilon):
     assert optimal_channel(page["Guessing"]([0.5, 0.3, 0.2]), [LocalDP(epsilon), TotalVariation(1e-9)]).certified
 
 
-def test_no_finite_bound_elsewhere(page):
+def test_a_users_utility_has_no_finite_bound_under_other_constraints(page):
     """Under another constraint nothing bounds it: a search with one report proves nothing about channels with more."""
     utility = page["Guessing"]([0.4, 0.3, 0.3])
     design = optimal_channel(utility, ApproximateLDP(0.5, 0.01), method=LocalSearch(1, outputs=1))

@@ -59,8 +59,8 @@ def scripts():
     return {name: runpy.run_path(str(folder / f"{name}.py")) for name in NAMES}
 
 
-def test_the_symmetric_table(scripts):
-    """Each row again, and each optimum by a linear program over sizes that knows no envelope."""
+def test_the_symmetric_table_agrees_with_a_linear_program(scripts):
+    """Each row is recomputed, and each optimum agrees with a linear program over sizes."""
     from scipy.optimize import linprog
 
     rows = [row.split(" & ") for row in (PAPERS / "figures/envelope-symmetric.tex").read_text("utf-8").split(" \\\\\n")]

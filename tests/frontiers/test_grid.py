@@ -103,7 +103,7 @@ def test_infinite_divergence_has_finite_frontier():
     assert all(math.isfinite(row.optimum) and row.certified for row in table)
 
 
-def test_any_utility():
+def test_every_kind_of_utility_has_a_frontier():
     """Informations, errors, losses and real hypotheses have a frontier, with the comparisons that apply to them."""
     said = {
         MutualInformation([0.5, 0.3, 0.2]): ["randomized_response_with_erasure", "erased_optimum"],
@@ -123,8 +123,8 @@ def test_any_utility():
         assert plots.frontier(table).get_ylabel() == table.plot().get_ylabel()
 
 
-def test_bad_input():
-    """Empty grids, bad caps, unknown columns and utilities that are none are refused."""
+def test_bad_grids_and_utilities_are_refused():
+    """Empty grids, bad caps, unknown columns and values that are not utilities are refused."""
     problem = utility(3, 0, CHI_SQUARED)
     with pytest.raises(InvalidInput, match="at least one epsilon and one eta"):
         frontier(problem, [], [0.1])

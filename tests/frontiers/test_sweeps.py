@@ -101,7 +101,7 @@ def test_tables():
     assert "certified" in repr(table.rows[0])
 
 
-def test_bad_input():
+def test_empty_ranges_and_bad_parameters_are_refused():
     """Empty ranges, parameters, utilities and constraints that are none are refused."""
     problem = utility(3, 1)
     with pytest.raises(InvalidInput, match="at least one parameter"):

@@ -37,7 +37,7 @@ class TestWithOpenDP:
             assert measurement.map(1) == exact.proof().epsilon
             assert measurement.map(0) == 0.0
 
-    def test_composition(self):
+    def test_opendp_composes_the_measurement(self):
         """OpenDP composes it: two uses have twice the epsilon."""
         import opendp.prelude as dp
 

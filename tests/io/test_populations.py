@@ -162,7 +162,7 @@ BAD_MICRODATA = [
 
 
 @pytest.mark.parametrize(("text", "message"), BAD_MICRODATA)
-def test_microdata_that_hold_no_pair(put, text, message):
+def test_microdata_without_a_pair_are_refused(put, text, message):
     """One group or three, empty cells, ragged lines and missing columns are errors with the file and the line."""
     path = put(text)
     with says(f"{path}: expected") as caught:

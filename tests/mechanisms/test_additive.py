@@ -40,7 +40,7 @@ def test_order_two_is_the_chi_squared_of_a_linear_test(mechanism):
 
 @pytest.mark.parametrize("mechanism", [laplace(0.05), laplace(3.0), gaussian(0.4), gaussian(4.0), staircase(2.0, 0.7)])
 @pytest.mark.parametrize("order", [1.05, 1.5, 3.0, 20.0])
-def test_bracket(mechanism, order):
+def test_the_bracket_encloses_a_scan_over_features(mechanism, order):
     """The bracket is narrow, holds a scan over features, and lies below the unrestricted divergence."""
     guarantee = mechanism.restricted_renyi(order)
     power = order / (order - 1)

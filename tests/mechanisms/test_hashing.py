@@ -36,7 +36,7 @@ def test_fast_transform_matches_the_definition():
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.69, 0.7, 1.5, 5.0, 300.0])
-def test_block_structure(epsilon):
+def test_blocks_and_widths_are_powers_of_two(epsilon):
     """Blocks and width are powers of two with room for every answer, and no more than the paper's K."""
     for k in (2, 3, 4, 7, 8, 100):
         m = hadamard_response(k, epsilon)
@@ -93,8 +93,8 @@ def test_collision_probability_by_counting_all_hashes(buckets, prime):
             assert np.mean(hashed[v] == hashed[w]) == pytest.approx(oracle.collision, abs=1e-15)
 
 
-def test_total_variation_in_closed_form():
-    """With an ideal hash it is (1 - 1/g)(e - 1)/(e + g - 1)."""
+def test_total_variation_agrees_with_its_closed_form():
+    """The total variation with an ideal hash is (1 - 1/g)(e - 1)/(e + g - 1)."""
     oracle = local_hashing(100, 1.5, 4)
     e = math.exp(1.5)
     assert oracle.eta == pytest.approx(0.75 * (e - 1) / (e + 3), rel=1e-9)

@@ -22,7 +22,7 @@ def test_guarantees_of_laplace(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1e-5, 0.1, 1.0, 10.0])
-def test_restricted_kl_of_laplace(epsilon):
+def test_restricted_kl_of_laplace_is_its_supremum(epsilon):
     """The formula of [CIM, Thm 9] is the supremum of a - log E exp(a Y) = a + log(1 - a^2/epsilon^2) over a."""
     guarantee = laplace(epsilon, 2.0).restricted_kl()
     if epsilon > 1e-3:
@@ -56,14 +56,14 @@ def test_the_cumulant_of_a_large_epsilon_is_enclosed_of_laplace(epsilon):
     assert tau.lower <= tau.value <= tau.lower * (1 + 1e-9) <= epsilon
 
 
-def test_moment_generating_function_by_quadrature_of_laplace():
+def test_the_moment_generating_function_of_laplace_agrees_with_quadrature():
     """E exp(a Y) = 1/(1 - a^2/epsilon^2): the step of [CIM, Thm 9] that the closed form rests on."""
     a, epsilon = 0.4, 1.0
     value = 2 * quad(lambda y: epsilon / 2 * math.exp(-epsilon * y) * math.cosh(a * y), 0, 100)[0]
     assert value == pytest.approx(1 / (1 - (a / epsilon) ** 2), rel=1e-10)
 
 
-def test_sample_of_laplace():
+def test_laplace_samples_have_the_stated_scale():
     """Noise has the stated scale (seed 1, 5 standard errors), shape and type."""
     m, rng = laplace(0.5), np.random.default_rng(1)
     noise = m.sample(np.zeros(20_000), rng)
@@ -117,7 +117,7 @@ def test_restricted_kl_is_all_of_it_of_gaussian():
     assert m.restricted_kl().value == pytest.approx(m.pair.renyi(1).value, rel=1e-12)
 
 
-def test_sample_of_gaussian():
+def test_gaussian_samples_have_the_stated_variance():
     """Noise has the stated variance (seed 1, 5 standard errors)."""
     noise = gaussian(2.0).sample(np.zeros(20_000), np.random.default_rng(1))
     assert np.var(noise) == pytest.approx(4.0, rel=5 * math.sqrt(2 / 20_000))

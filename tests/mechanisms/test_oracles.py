@@ -138,7 +138,7 @@ def test_published_variances_at_frequency_zero():
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 2.0, 40.0])
-def test_total_variation_in_closed_form(epsilon):
+def test_total_variation_agrees_with_its_closed_form(epsilon):
     """Symmetric unary encoding is tanh(epsilon/4)-TV, the optimised one tanh(epsilon/2)/2-TV, whatever k."""
     for k in (2, 100):
         assert unary_encoding(k, epsilon).eta == pytest.approx(math.tanh(epsilon / 4), abs=1e-13)

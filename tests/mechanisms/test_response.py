@@ -82,7 +82,7 @@ def test_size_one_is_randomized_response():
     ("k", "epsilon", "size", "known"),
     [(5, 0.5, 2, 50.258657), (5, 1.0, 1, 12.229751), (6, 0.8, 2, None), (7, 2.0, 3, None)],
 )
-def test_published_variance(k, epsilon, size, known):
+def test_the_variance_is_the_published_one(k, epsilon, size, known):
     """At the uniform distribution the least total variance is (k-1)^2 (de + k-d)^2 / (n k d (k-d) (e-1)^2) [YB]."""
     q, p, e = subset_selection(k, epsilon, size).matrix, np.full(k, 1 / k), math.exp(epsilon)
     information = (q / (p @ q)) @ q.T
@@ -398,7 +398,7 @@ def test_no_distribution_has_a_larger_risk(f):
             assert f(p, sampler.row(p)) <= risk * (1 + 1e-12)
 
 
-def test_the_printed_form():
+def test_the_risk_agrees_with_its_printed_form():
     """The risk is e/(e+k-1) f((e+k-1)/e) + (k-1)/(e+k-1) f(0), here with the generator itself."""
     for f in FINITE:
         share = math.e / (math.e + 4)
@@ -427,7 +427,7 @@ def test_nearly_uniform_distributions_are_left_as_they_are():
     assert PrivateSampler(3, 2.0).row(p) == pytest.approx(p, abs=1e-15)
 
 
-def test_bad_input():
+def test_bad_sizes_and_distributions_are_refused():
     """Sizes, levels and distributions are checked."""
     with pytest.raises(InvalidInput, match="k: expected"):
         PrivateSampler(1, 1.0)

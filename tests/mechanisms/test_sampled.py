@@ -120,7 +120,7 @@ def test_plain_normals_far_in_the_tail():
 
 @pytest.mark.parametrize("rate", [1e-6, 0.2, 0.9])
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 5.0])
-def test_delta_in_each_direction(rate, sigma):
+def test_delta_is_enclosed_in_each_direction(rate, sigma):
     """Both closed forms at losses of both signs; far tails stay above zero where the truth is."""
     pair = gaussian(sigma).pair.subsampled(rate)
     mu, r = mpf(pair.base.mu), mpf(rate)
@@ -146,7 +146,7 @@ def test_delta_in_each_direction(rate, sigma):
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize(("rate", "epsilon"), [(1e-6, 0.01), (0.2, 1.0), (0.9, 20.0)])
-def test_sampled_laplace(rate, epsilon):
+def test_measures_of_sampled_laplace_agree_with_sums_and_quadrature(rate, epsilon):
     """Integer orders by the binomial sum over [M, Table II], and the other measures between quadrature's ends."""
     pair = laplace(epsilon).pair.subsampled(rate)
     with mp.workdps(60):
@@ -180,7 +180,7 @@ def test_cumulants_of_small_arguments_keep_their_digits():
             assert high == pytest.approx(s * s / 2 * variance, rel=1e-6)
 
 
-def test_concentration_of_a_sampled_gaussian():
+def test_concentration_of_a_sampled_gaussian_agrees_with_a_scan():
     """rho is that of the noise, which large orders come near; over bounded orders it is the largest of a scan."""
     pair = gaussian(1.0).pair.subsampled(0.2)
     assert pair.zcdp().value == pytest.approx(0.5, rel=1e-12)

@@ -151,7 +151,7 @@ def test_below_the_lowest_order_only_a_bound_is_claimed():
     assert got.value == pytest.approx(laplace(1.0).restricted_renyi(1.2).value, rel=1e-12)
 
 
-def test_simulated_error():
+def test_the_simulated_error_is_the_stated_one():
     """The squared error over simulated releases is the stated one, without bias (seed 2)."""
     workload = np.tril(np.ones((4, 4)))
     strategy = np.vstack([np.eye(4), np.ones((1, 4))])

@@ -179,7 +179,7 @@ def test_closed_forms_of_epsilon_and_eta():
     assert 0.3 - 1e-12 <= Triangular.for_total_variation(0.3).eta <= 0.3
 
 
-def test_simulated_variance():
+def test_the_simulated_variance_is_the_stated_one():
     """The spread of estimates over simulated surveys is the stated variance (seed 11, 4 standard errors)."""
     rng = np.random.default_rng(11)
     design, n, surveys = kuk(0.8, 0.3, 2), 400, 4000

@@ -138,7 +138,7 @@ def test_functions_of_intervals(of):
 
 
 @BOTH
-def test_outside_of_the_domain(of):
+def test_functions_are_unbounded_outside_their_domain(of):
     """The logarithm of what may be zero is unbounded below; of what is surely negative, everything; so with roots."""
     assert of.between(0, 1).log().lower == -INF
     assert of.between(-1, 1).log().lower == -INF
@@ -310,8 +310,8 @@ def test_the_ends_of_numbers_that_no_float_holds(of):
 @example(Fraction(2) ** -1074 * Fraction(1, 3))
 @example(-(Fraction(2) ** 1024) - 1)
 @example(Fraction(2) ** 1024)
-def test_float_down(value):
-    """The largest float not above a Fraction, beyond the range of floats too."""
+def test_float_down_is_the_largest_float_below(value):
+    """The result is the largest float not above a Fraction, beyond the range of floats too."""
     found = float_down(value)
     assert found == -INF or Fraction(found) <= value
     assert found >= sys.float_info.max or Fraction(float(np.nextafter(found, INF))) > value
@@ -340,8 +340,8 @@ def test_enclosures_are_not_compared_by_accident(of):
 
 
 @BOTH
-def test_certainly_at_most(of):
-    """It is True only where every number is proved to be at most every number of the other side."""
+def test_certainly_at_most_is_true_only_where_proved(of):
+    """The result is True only where every number is proved to be at most every number of the other side."""
     x = of.between([0.0, 1.0, 3.0], [1.0, 2.0, 4.0])
     assert x.certainly_at_most(2.0 + 1e-6).tolist() == [True, True, False]
     assert x.certainly_at_most(of.between(1.5, 9.0)).tolist() == [True, False, False]

@@ -26,7 +26,7 @@ def refused(run):
     return refuse
 
 
-def test_one_experiment(run, tmp_path):
+def test_one_experiment_writes_its_folder_and_verdict(run, tmp_path):
     """A quick run writes the experiment's folder and an index page, and says the verdict."""
     result = run("m-lemma-1-step", "--quick")
     assert result.exit_code == 0, result.stderr

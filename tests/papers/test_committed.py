@@ -18,7 +18,7 @@ def test_recorded_verdicts_belong_to_experiments():
 
 
 @pytest.mark.parametrize("name", recorded() if HERE else [])
-def test_the_folder_of_a_claim(name):
+def test_the_folder_of_a_claim_is_complete(name):
     """A folder has its script, parameters of both forms, numbers, picture, description and the verdict recorded."""
     folder = FOLDER / name
     found = {path.name for path in folder.iterdir()} - {"__pycache__"}

@@ -9,7 +9,7 @@ from ldpopt.composition import compose_mcdp
 from ldpopt.privacy.claims import MCDP
 
 
-def test_the_joint_law_of_a_tree():
+def test_the_joint_distribution_of_a_tree_is_the_product_along_histories():
     """After a 0 the second response runs, after a 1 a coin: every history has the product of its probabilities."""
     (a, b), (c, d), coin = rr(1.0), rr(2.0), np.full(2, 0.5)
     found = game([[(a, b)], [(c, d), (coin, coin)]], [np.zeros(1, np.intp), np.arange(2)])

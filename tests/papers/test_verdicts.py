@@ -136,21 +136,21 @@ def test_every_experiment_has_an_expected_verdict():
 
 @pytest.mark.full(but=12)
 @pytest.mark.parametrize("name", EXPECTED)
-def test_verdict(name):
+def test_the_quick_verdict_is_the_recorded_one(name):
     """The quick form reaches the verdict asserted here, the one recorded from the full form."""
     verdict = verdict_of(name)
     assert verdict.outcome is EXPECTED[name], verdict.detail
     assert recorded()[name]["outcome"] == verdict.outcome.value
 
 
-def test_figure_4b():
+def test_figure_4b_agrees_with_enumeration():
     """[GI, Fig 4b] The deltas at epsilon = 1, alpha = 0.3, k = 5, from independent enumeration."""
     printed = [0.631089674853, 0.432692978469, 0.23934494912, 0.095372565921, 0.022184569426, 0.0]
     figures = verdict_of("gi-theorem-2").figures
     assert [figures[f"Figure 4b, δ_{j}"] for j in range(6)] == pytest.approx(printed, abs=1e-12)
 
 
-def test_figure_5():
+def test_the_curves_of_figure_5_are_below_the_optimum():
     """[GI, Fig 5] The two curves are 1/(2 (e^eps+1)^2) and 1/(min(2, e^eps) (e^eps+1)), both below what is kept."""
     experiment = EXPERIMENTS["gi-figure-5"]
     figures = verdict_of("gi-figure-5").figures
@@ -180,7 +180,7 @@ def test_the_false_rows_of_table_1():
     assert gaussian["printed"] == pytest.approx(0.0254577, rel=1e-4)
 
 
-def test_rho_of_epsilon_and_eta():
+def test_rho_of_epsilon_and_eta_agrees_with_exact_values():
     """rho(1, eta) is 0.323482 with 0.3 erased and 0.082192, not epsilon eta, with 0.9 erased."""
     measure = EXPERIMENTS["bs-proposition-1-4"].measure
     assert measure(epsilon=1.0, share=0.7)["exact"] == pytest.approx(0.323482, abs=1e-6)
@@ -214,19 +214,19 @@ def test_survey_savings():
     )
 
 
-def test_the_staircase_of_figure_4():
+def test_the_staircase_of_figure_4_has_the_printed_alpha():
     """[GI, VI-C] gamma = 0.0139 at epsilon = 1 corresponds to alpha = 0.3."""
     assert verdict_of("gi-section-6").figures["α at ε = 1, γ = 0.0139"] == pytest.approx(0.3, abs=5e-4)
 
 
-def test_group_standard_of_gaussian_noise():
+def test_the_group_tau_of_gaussian_noise_exceeds_the_printed_one():
     """[DR, Cor 3.3] At sigma = 1/2 the printed tau of a group of s is s, the exact one 2 s."""
     row = EXPERIMENTS["dr-corollary-3-3"].measure(sigma=0.5, size=3)
     assert (row["tau_printed"], row["mu_printed"]) == (3, 18)
     assert (row["tau"], row["mu"]) == (pytest.approx(6), pytest.approx(18))
 
 
-def test_exact_rho_of_approximate_privacy():
+def test_the_exact_rho_of_approximate_privacy_is_below_the_claim():
     """[BS, Cor 8.7] Once delta is removed, the pair that dominates (eps, delta) has rho = eps tanh(eps/2)."""
     row = EXPERIMENTS["bs-section-8"].measure(part="Cor 8.7", delta=0.01, epsilon=1.0)
     assert row["exact"] == pytest.approx(math.tanh(0.5), rel=1e-6)
@@ -243,7 +243,7 @@ def test_verdicts_are_computed(name):
     assert all(math.isfinite(value) for value in verdict_of(name).figures.values())
 
 
-def test_adaptive_composition_of_mean_concentrated_privacy():
+def test_adaptive_composition_exceeds_the_claimed_tau():
     """[DR, Thm 3.4] RR(2), then RR(3) only after a 0: claimed 2.9116, the joint channel has 3.0787."""
     rows = EXPERIMENTS["dr-theorem-3-4-adaptive"].measure(game="response, then another", size=2.0)
     by_part = {row["part"]: row for row in rows}
@@ -253,7 +253,7 @@ def test_adaptive_composition_of_mean_concentrated_privacy():
     assert all(row["exact"] <= row["claimed"] for part, row in by_part.items() if part != "Theorem 3.4, adaptive")
 
 
-def test_the_coin_before_gaussian_noise():
+def test_a_coin_before_gaussian_noise_exceeds_the_claimed_tau():
     """[DR, Thm 3.4] E exp(s(L - EL)) = (exp(s t^2/4 + s^2 t^2/2) + exp(-s t^2/4))/2 > exp(s^2 t^2/2), s large."""
     for tau in (0.5, 1.0, 3.0):
         rows = EXPERIMENTS["dr-theorem-3-4-adaptive"].measure(game="coin, then noise", size=tau)
@@ -273,7 +273,7 @@ def test_the_guess_about_groups():
     assert row["mu"] < row["mu_claimed"]
 
 
-def test_corollary_1_of_capacity_bounded_privacy():
+def test_corollary_1_of_capacity_bounded_privacy_fails():
     """[CIM, Cor 1] At order 2 and epsilon = 1 the divergence is 0.619, not at least 1."""
     found = {row["part"]: row for row in EXPERIMENTS["cim-corollary-1"].measure(shift=1.0, order=2.0, d=1)}
     row = found["Corollary 1: Rényi, Laplace, at least ε‖v‖₁"]
@@ -282,13 +282,13 @@ def test_corollary_1_of_capacity_bounded_privacy():
     assert row["exact"] == pytest.approx(0.619, abs=1e-3)
 
 
-def test_the_step_of_proposition_4():
+def test_the_step_of_proposition_4_fails():
     """[M, Prop 4] At epsilon = 0.1, n = 10, Q = 1e-6 the step says 2.15 < 1.18."""
     rows = EXPERIMENTS["m-proposition-4-step"].measure(epsilon=0.1, n=10, log10_q=-6.0)
     assert (rows[0]["exact"], rows[0]["claimed"]) == (pytest.approx(2.1508, abs=1e-4), pytest.approx(1.1754, abs=1e-4))
 
 
-def test_the_least_share_of_the_binary_mechanism():
+def test_the_extremal_pair_approaches_the_least_share_of_the_binary_mechanism():
     """The extremal pair approaches min(4e, 2(e+2))/(e+1)^2 from above."""
     for epsilon in (0.5, 1.0, 4.0):
         e = math.exp(epsilon)
@@ -378,7 +378,7 @@ def test_theorem_4_1_with_its_constant():
     assert 0.3 < straight <= 1
 
 
-def test_the_sign_of_noise():
+def test_rho_of_the_sign_of_noise_agrees_with_its_channel():
     """[BS, section 6.1] sign(N(x, v)) as a channel: its rho with the variance sqrt(2)/rho, and with that deviation."""
     measure = EXPERIMENTS["bs-section-6-1"].measure
     for rho in (0.5, 4.0):

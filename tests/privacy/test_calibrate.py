@@ -25,7 +25,7 @@ def test_rho_meets_the_target_and_little_more_does_not(target, xi):
     assert sharp.rho > plain.rho
 
 
-def test_printed_formula():
+def test_the_largest_rho_is_the_printed_formula():
     """BS Lemma 3.5: rho = (sqrt(eps - xi + log 1/delta) - sqrt(log 1/delta))^2."""
     log = math.log(1e6)
     assert largest_rho(ApproximateDP(1.0, 1e-6)).rho == pytest.approx((math.sqrt(1 + log) - math.sqrt(log)) ** 2)
@@ -34,7 +34,7 @@ def test_printed_formula():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_renyi_and_pure(target):
+def test_calibrated_renyi_and_pure_epsilons_are_the_largest(target):
     """The calibrated Rényi and pure epsilons meet the target and little more does not."""
     for order in (20.0, 2000.0):
         found = largest_renyi(target, order)

@@ -129,7 +129,7 @@ def test_sharp_renyi_conversion_on_random_pairs(order):
             assert sharp.epsilon <= closed.epsilon
 
 
-def test_approximate_zcdp():
+def test_approximate_zcdp_converts_both_ways():
     """BS Prop 1.13 and Lemma 8.8: to delta-approximate eps^2/2-zCDP and back, above the dominating pair's curve."""
     claim = ApproximateDP(0.5, 1e-3)
     made = c.approximate_to_approximate_zcdp(claim)
@@ -146,7 +146,7 @@ def test_approximate_zcdp():
     assert c.approximate_zcdp_to_epsilon(ApproximateZCDP(1e-3, 0.5, 0.0), 1e-3).epsilon == pytest.approx(0.5)
 
 
-def test_curve_to_zcdp():
+def test_the_conversion_of_a_curve_to_zcdp_is_sound():
     """BS Lemma 3.7 is sound on the Gaussian: (rho + sqrt(4 rho log(1/delta)), delta) for all delta."""
     rho = 0.2
     claim = c.approximate_curve_to_zcdp(rho, 4 * rho)
@@ -157,7 +157,7 @@ def test_curve_to_zcdp():
         c.approximate_curve_to_zcdp(0.1, 1.5)
 
 
-def test_mcdp_and_zcdp():
+def test_mcdp_and_zcdp_convert_both_ways():
     """BS Lemma 4.2 is tight for randomized response; Lemma 4.3 gives the mean and claims no tau."""
     epsilon = 1.3
     mu = epsilon * math.tanh(epsilon / 2)
@@ -197,7 +197,7 @@ def test_guarantees_are_taken_and_claims_say_their_worth():
         lambda: TV(2.0),
     ],
 )
-def test_bad_input(call):
+def test_wrong_notions_and_numbers_out_of_range_are_refused(call):
     """Wrong notions and numbers outside their ranges are refused."""
     with pytest.raises(InvalidInput, match="expected"):
         call()

@@ -138,7 +138,7 @@ def test_symmetric_channel_keeps_its_own_masses():
     assert len({pair, row.ordered, FinitePair([0.1, 0.7, 0.1, 0.1], [0.7, 0.1, 0.1, 0.1]).ordered}) == 1
 
 
-def test_policy_graph():
+def test_only_adjacent_inputs_enter_the_dominating_pair():
     """Only adjacent inputs enter the dominating pair."""
     q = np.array([[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
     graph = nx.path_graph(3)
@@ -165,7 +165,7 @@ def test_infinite_losses():
     assert math.isinf(float(pair.renyi(2.0)))
 
 
-def test_bad_input():
+def test_bad_pairs_and_orders_are_refused():
     """Lengths, sums, an infinite epsilon and orders below one are refused."""
     for call in (
         lambda: FinitePair([0.5, 0.5], [1.0]),

@@ -64,7 +64,7 @@ def test_formulas():
         lambda: group_zcdp(PureDP(1.0), 2),
     ],
 )
-def test_bad_input(call):
+def test_bad_orders_groups_and_notions_are_refused(call):
     """Orders too small for the group, empty groups and wrong notions are refused."""
     with pytest.raises(InvalidInput):
         call()
@@ -184,7 +184,7 @@ def test_extremes():
         lambda: info.bayes_factor_tail(RenyiDP(2, 1), -1.0),
     ],
 )
-def test_bad_input_of_information(call):
+def test_bad_notions_and_numbers_of_information_are_refused(call):
     """Wrong notions and impossible numbers are refused."""
     with pytest.raises(InvalidInput):
         call()

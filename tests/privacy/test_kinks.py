@@ -205,7 +205,7 @@ def test_relu_units_against_conic_programs(order):
         assert found.value - found.lower <= 1e-3 * found.value
 
 
-def test_relu_total_variation_against_a_linear_program():
+def test_relu_total_variation_agrees_with_a_linear_program():
     """Convex functions with values in [0, 1]: the largest sum of two hinges, exactly, is the value of the program."""
     rng = np.random.default_rng(14)
     for _ in range(30):

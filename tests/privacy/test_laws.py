@@ -127,7 +127,7 @@ def test_rows_of_one_law_tell_nothing_apart():
     assert chi_squared_contraction(q).value <= 1e-40
 
 
-def test_a_hockey_stick_beyond_the_range_of_exp():
+def test_a_hockey_stick_beyond_the_range_of_exp_is_enclosed():
     """At epsilon 710 a ratio of 1e320 still counts: delta is 1/2 - e^710 1e-320 of the laws [GI, Def 1]."""
     q = [[0.5, 0.5], [1e-320, 1]]
     with mpmath.workdps(700):
@@ -165,7 +165,7 @@ def test_the_subgaussian_standard_of_log_uniform_channels_is_finite():
         assert tau.value <= np.ptp(losses) * (1 + 1e-9) + 1e-15
 
 
-def test_chi_squared_contraction_below_the_square_root_of_the_smallest_float():
+def test_chi_squared_contraction_of_tiny_entries_keeps_its_digits():
     """Entries of 1e-160, whose squares are no floats, keep their digits: max b (1-b) (p-q)^2/(b p + (1-b) q)."""
     for a in (1e-150, 1e-160, 1e-200, 1e-300):
         found = chi_squared_contraction([[a, 1], [3 * a, 1]])

@@ -142,7 +142,7 @@ def test_equal_distributions():
     assert m.tolist() == [0.5, 0.5, 0.0, 0.0, 0.0, 0.0]
 
 
-def test_bad_input():
+def test_infinite_ratios_and_unequal_lengths_are_refused():
     """An infinite ratio has no antipodal split; lengths must agree."""
     with pytest.raises(InvalidInput, match="support"):
         antipodal_pair([0.5, 0.5], [1.0, 0.0])

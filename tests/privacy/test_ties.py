@@ -83,7 +83,7 @@ def test_what_is_claimed_is_the_largest_value():
     assert found.value >= np.log(3) + TIE_RTOL / 8
 
 
-def test_first_largest():
+def test_first_largest_counts_ties_within_the_tolerance():
     """The first position within the tolerance counts; infinities are equal; the tolerance may have another scale."""
     assert first_largest(np.array([1.0, 2.0, 2.0 * (1 + TIE_RTOL / 2)])) == 1
     assert first_largest(np.array([1.0, 2.0, 2.0 * (1 + 2 * TIE_RTOL)])) == 2

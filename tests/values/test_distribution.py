@@ -169,8 +169,8 @@ def test_what_is_no_number(value):
 
 
 @pytest.mark.parametrize("value", [-1e-300, 1.0000001, 2, -1])
-def test_outside_the_unit_interval(value):
-    """Numbers outside [0, 1] are errors."""
+def test_numbers_outside_the_unit_interval_are_refused(value):
+    """Numbers outside [0, 1] are refused."""
     with says(f"eta: expected a number in [0, 1], got {float(value)}"):
         unit_interval(value, "eta")
 

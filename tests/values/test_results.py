@@ -113,7 +113,7 @@ def test_pictures(made):
         assert one.plot(ax=ax) is ax
 
 
-def test_equality_and_pickling(made):
+def test_results_survive_pickling_unchanged(made):
     """A result that went through a pickle is equal, hashes alike, and has read-only arrays where it had them."""
     for one in made:
         again = pickle.loads(pickle.dumps(one))

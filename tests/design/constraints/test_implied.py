@@ -78,7 +78,7 @@ def test_formulas_of_total_variation():
                 assert found.upper - found.lower < 1e-14
 
 
-def test_the_diameter_of_a_graph():
+def test_the_spread_is_epsilon_times_the_diameter_of_the_graph():
     """A column's ratios along a path multiply: the spread is epsilon times the weighted diameter, None where cut."""
     weighted = nx.Graph()
     weighted.add_weighted_edges_from([(0, 1, 0.1), (1, 2, 0.2), (0, 2, 5.0)])

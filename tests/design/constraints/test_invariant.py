@@ -106,7 +106,7 @@ def test_expected_losses_are_exact():
     assert design.guarantees[1].value <= 1e-13
 
 
-def test_the_worst_prior_with_an_invariant_law():
+def test_the_minimax_loss_is_certified_with_an_invariant_distribution():
     """The minimax loss is certified too, and not below that of a single prior."""
     loss = 1 - np.eye(3)
     p = np.array([0.5, 0.3, 0.2])
@@ -117,8 +117,8 @@ def test_the_worst_prior_with_an_invariant_law():
     assert worst.value <= single.value + 1e-9
 
 
-def test_mutual_information_with_an_invariant_law():
-    """Other utilities are searched for, within the bound of the optimum without the law."""
+def test_mutual_information_stays_within_its_bound_with_an_invariant_distribution():
+    """Other utilities are searched for, within the bound of the optimum without the invariant distribution."""
     p = np.array([0.5, 0.3, 0.2])
     design = optimal_channel(MutualInformation(p), [LocalDP(1.0), Invariant(p)])
     assert design.value <= design.upper_bound
@@ -126,7 +126,7 @@ def test_mutual_information_with_an_invariant_law():
     assert design.guarantees[1].value <= 1e-13
 
 
-def test_malformed():
+def test_malformed_invariant_constraints_are_refused():
     """p is a distribution over the inputs; a smaller budget of outputs contradicts it."""
     utility = Divergence(KL, [0.5, 0.5], [0.2, 0.8])
     with pytest.raises(InvalidInput, match="p"):

@@ -57,7 +57,7 @@ def test_values_on_record(shape, epsilon, value):
     [((2, 2, 3), ([0.5, 0.5], [0.5, 0.5], [1 / 3] * 3)), ((2, 3), ([0.9, 0.1], [0.2, 0.3, 0.5])),
      ((3, 3), ([0.7, 0.2, 0.1], [0.1, 0.1, 0.8]))],
 )  # fmt: skip
-def test_never_worse_than_one_question_at_random(shape, marginals, epsilon):
+def test_all_thresholds_cost_at_most_one_question_at_random(shape, marginals, epsilon):
     """One question, with probabilities like the roots of the questions' own errors, costs (sum of the roots)^2."""
     alone = [optimal_channel(FisherInformation(shares), LocalDP(epsilon), certify=False).value for shares in marginals]
     design = designed(shape, epsilon, *marginals)

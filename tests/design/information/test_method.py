@@ -52,8 +52,8 @@ def test_a_thousand_inputs_are_certified_in_little_memory():
 
 
 @pytest.mark.full
-def test_between():
-    """Between 21 and 29 inputs the gap is below 1e-4."""
+def test_the_gap_of_22_inputs_is_below_1e_4():
+    """A prior over 22 inputs has a gap below 1e-4."""
     design = designed(np.random.default_rng(1).dirichlet(np.ones(22)), 3.0)
     assert design.verify()
     assert design.upper_bound <= design.value * (1 + 1e-4)
@@ -61,7 +61,7 @@ def test_between():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize(("k", "gap"), [(12, 1e-7), (40, 3e-2)])
-def test_a_cap_on_total_variation(k, gap):
+def test_the_bound_is_near_under_a_cap_on_total_variation(k, gap):
     """With half of tanh(epsilon/2) the bound is near: exact where all inputs are whole, 2-designs for many inputs."""
     design = designed(np.random.default_rng(0).dirichlet(np.ones(k)), 1.0, 0.5)
     assert design.verify()
@@ -98,7 +98,7 @@ def test_nasty_priors(prior):
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 60.0, 700.0])
-def test_extreme_epsilon(epsilon):
+def test_designs_at_extreme_epsilons_are_verified(epsilon):
     """At the ends of the range the design verifies; at 60 and beyond it keeps the entropy."""
     prior = np.random.default_rng(4).dirichlet(np.ones(8))
     design = designed(prior, epsilon)
@@ -108,7 +108,7 @@ def test_extreme_epsilon(epsilon):
         assert design.value == pytest.approx(MutualInformation(prior).value_without_privacy, rel=1e-9)
 
 
-def test_a_cap_of_almost_nothing():
+def test_a_tiny_cap_is_met_and_bounded():
     """With eta = 1e-9 the design keeps within its cap and its bound; with 0 it keeps nothing."""
     prior = np.random.default_rng(4).dirichlet(np.ones(10))
     design = optimal_channel(MutualInformation(prior), [LocalDP(1.0), TotalVariation(1e-9)], method=BalancedSets())

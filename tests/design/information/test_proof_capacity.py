@@ -34,7 +34,7 @@ from tests.design.kernel.forging import tampered
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-5, 9.99e-4, 1.001e-3, 0.1, 1.0, 3.0, 40.0, 500.0])
-def test_the_closed_form(epsilon):
+def test_the_capacity_encloses_its_closed_form(epsilon):
     """x - 1 - log x lies between the ends, in 50 digits, and is the largest h(a)/m over all a."""
     with mpmath.workdps(50):
         x = mpmath.mpf(epsilon) / (1 - mpmath.exp(-mpmath.mpf(epsilon)))
@@ -101,7 +101,7 @@ def test_along_a_graph_it_is_that_of_the_answers_farthest_apart():
 
 @pytest.mark.parametrize("epsilon", [1e-8, 9.9e-3, 2.1e-2, 1.0, 5.0, 30.0, 600.0])
 @pytest.mark.parametrize("off", [0.0, 1e-6, 0.2, 0.9])
-def test_randomized_response_about_a_set(epsilon, off):
+def test_the_information_of_randomized_response_about_a_set_is_enclosed(epsilon, off):
     """The information of randomized response about a set of probability (1 + off)/2 lies between the ends."""
     with mpmath.workdps(50):
         q = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
@@ -143,7 +143,7 @@ def test_two_outputs_of_an_information_are_certified():
             assert utility.value(np.stack([first, 1 - first], axis=1)) <= design.upper_bound * (1 + 1e-12)
 
 
-def test_the_set_nearest_to_one_half():
+def test_the_set_nearest_to_one_half_is_the_best_of_all_sets():
     """Of ten answers the best of all sets; of more than twenty, none is listed, and the bound is that of one half."""
     prior = np.random.default_rng(8).dirichlet(np.ones(10))
     chosen, off, _ = nearest_half(prior)
@@ -246,7 +246,7 @@ def test_it_is_scale_free_in_the_cap(order):
         assert bound <= epsilon * apart / (2 * order) * (1.7 if order == 1 else 1.3)
 
 
-def test_any_prior():
+def test_the_bound_is_finite_for_any_prior_and_order():
     """Answers that never occur, nearly never occur or are a thousand: a finite bound, the same in any order."""
     constraints = (RenyiLDP(2.0, 0.5),)
     one = least_bound([0.5, 0.3, 0.2], constraints)

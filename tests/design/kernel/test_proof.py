@@ -205,7 +205,7 @@ def test_forged_saddle_points(kind):
 
 @pytest.mark.parametrize("kind", SETS)
 @pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["float64", "exact"])
-def test_the_least_of_a_linear_function(kind, arithmetic):
+def test_the_least_of_a_linear_function_is_below_every_member(kind, arithmetic):
     """It is below the function at every member that a search finds, and meets the member that the set says is best."""
     rng = np.random.default_rng(6)
     chosen = SETS[kind]
@@ -252,7 +252,7 @@ def test_a_mixture_is_the_member_itself():
 
 @pytest.mark.full
 @pytest.mark.parametrize("epsilon", [1e-4, 5.0])
-def test_small_and_large_epsilon(epsilon):
+def test_sets_at_extreme_epsilons_are_bounded_by_their_pairs_optimum(epsilon):
     """The rounding of a mixture stays below the tolerance; the pair's own optimum is the value."""
     design = optimal_channel(AgainstSet(KL, P0, SETS["hull"]), LocalDP(epsilon))
     proof = design.certificate

@@ -42,8 +42,8 @@ def test_information_is_certified():
             assert searched.value <= found.upper_bound
 
 
-def test_between_pure_and_full_disclosure():
-    """At delta near 0 it keeps what LocalDP keeps, at delta = 1 everything."""
+def test_delta_moves_the_optimum_from_pure_privacy_to_full_disclosure():
+    """The optimum is that of LocalDP at delta near 0, and full disclosure at delta = 1."""
     utility = MutualInformation([0.5, 0.3, 0.2])
     pure = optimal_channel(utility, LocalDP(1.0)).value
     assert optimal_channel(utility, ApproximateLDP(1.0, 1e-12)).value == pytest.approx(pure, rel=1e-9)

@@ -66,7 +66,7 @@ def test_designs_along_graphs_are_certified_and_no_random_columns_do_better(util
 
 
 @pytest.mark.parametrize("eta", [0.05, 0.3, 1.0])
-def test_a_cap_on_total_variation(eta):
+def test_designs_of_a_policy_are_certified_at_every_cap(eta):
     """Certified at every cap; the optimum is concave in eta and never above eta times the entropy."""
     utility, graph = UTILITIES["information"], GRAPHS["path"]
     design = optimal_channel(utility, [LocalDP(1.0, graph=graph), TotalVariation(eta)])

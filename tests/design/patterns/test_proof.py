@@ -106,7 +106,7 @@ def test_a_pattern_that_pays_less_than_nothing_proves_nothing():
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("epsilon", [1e-7, 0.01, 2.0, 80.0, 400.0])
 @pytest.mark.parametrize("share", [2.0, 0.4, 1e-9])
-def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, share):
+def test_proofs_are_tight_at_every_scale_and_in_exact_arithmetic(epsilon, share):
     """Good multipliers prove the optimum to 1e-8 of itself, and 256 bits agree with float64 rounded outward."""
     rng = np.random.default_rng(2)
     eta = min(1.0, share * math.tanh(epsilon / 2))

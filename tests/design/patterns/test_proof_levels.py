@@ -123,7 +123,7 @@ def test_an_infinite_divergence_is_not_bounded():
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-7, 1e-9), (1e-7, 0.4), (0.01, 1e-3), (2.0, 1e-9), (80.0, 1e-3)])
-def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, delta):
+def test_proofs_are_tight_at_every_scale_and_in_exact_arithmetic(epsilon, delta):
     """Good multipliers prove the optimum to 1e-6 of what a channel keeps, and 256 bits agree with float64."""
     rng = np.random.default_rng(2)
     parts = [Divergence(KL, *random_pair(4, 5)), MutualInformation(rng.dirichlet(np.ones(4)))]

@@ -151,7 +151,7 @@ def brute_force(f, p0, p1, left, right, ratio):
 
 
 @pytest.mark.parametrize("k", [3, 4, 5])
-def test_path_graph_against_vertex_enumeration(k):
+def test_the_optimum_of_a_path_graph_agrees_with_vertex_enumeration(k):
     """Under a path policy the optimum is the linear program over the extreme rays of the cone of columns."""
     p0, p1 = pair(k, 40 + k)
     graph = nx.path_graph(k)

@@ -84,7 +84,7 @@ def test_which_divergences_have_a_tail():
 
 
 @pytest.mark.parametrize("order", [1.5, 3.0])
-def test_the_constant_of_the_alpha_divergence(order):
+def test_the_alpha_divergence_has_the_printed_constant(order):
     """alpha(o) = ((u^o - o u + o - 1))/(o (o - 1)): the constant c of its tail is 1/o."""
     u = np.array([1.5, 10.0, 1e4])
     expected = (u**order - order * u + order - 1) / (order - 1) / order

@@ -49,7 +49,7 @@ def test_sums_of_variances_under_a_cap(k, eta, value):
     assert total_variation(design.channel).value <= eta
 
 
-def test_information_under_a_cap():
+def test_information_of_thirty_answers_is_certified_under_a_cap():
     """0.103981 nats of thirty answers, certified, and verified without any solver."""
     design = optimal_channel(MutualInformation(np.full(30, 1 / 30)), [LocalDP(1.0), TotalVariation(0.2)])
     assert design.value == pytest.approx(0.103981, abs=6e-7)
@@ -167,6 +167,6 @@ def test_scales(epsilon, share):
         assert design.verify()
 
 
-def test_an_envelope_of_nothing():
+def test_the_envelope_of_no_families_is_empty():
     """Without families there is no mixture, and no slope."""
     assert envelope([], 0.2) == ([], 0.0)

@@ -24,7 +24,7 @@ def partitions(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_against_a_linear_program(seed):
+def test_the_coin_agrees_with_a_linear_program(seed):
     """The coin keeps what the best mixture of the partitions does whose total variation is at most eta."""
     known, rng = partitions(seed), np.random.default_rng([seed, 1])
     level, eta = float(np.exp(rng.normal(0, 2))), float(rng.choice([rng.random(), 1e-9, 1.0]))
@@ -72,7 +72,7 @@ def all_cuts(k):
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
 @pytest.mark.parametrize("name", DIVERGENCES)
-def test_dynamic_program_against_every_partition(name, epsilon):
+def test_the_dynamic_program_finds_the_best_partition(name, epsilon):
     """Dinkelbach with the dynamic program finds the best of all 2^(k-1) contiguous partitions."""
     problem = blocks_of(9, 1, epsilon, DIVERGENCES[name])
     rates = [problem.cut(cuts).rate(problem.level) for cuts in all_cuts(9)]
@@ -80,7 +80,7 @@ def test_dynamic_program_against_every_partition(name, epsilon):
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.01, 0.3])
-def test_penalised_partition_against_every_partition(penalty):
+def test_the_penalized_partition_is_the_best_of_all(penalty):
     """One pass maximises V minus the penalty times the number of blocks."""
     problem = blocks_of(9, 2, 2.0)
     best = max(problem.cut(cuts).total - penalty * (len(cuts) - 1) for cuts in all_cuts(9))
@@ -138,7 +138,7 @@ def test_values_of_blocks_one_by_one(epsilon):
         assert rows[j] == pytest.approx(problem.value(np.arange(j), np.full(j, j)), rel=1e-11)
 
 
-def test_linear_in_eta_up_to_the_unpenalised_partition():
+def test_the_optimum_is_linear_in_eta_up_to_the_unpenalized_partition():
     """OPT is linear in eta up to (E-1)/(E+m*-1), with m* the best number of blocks without penalty."""
     problem = blocks_of(8, 6, 2.0)
     edge = problem.best(0.0).variation(problem.level)

@@ -84,7 +84,7 @@ def test_the_bound_is_for_the_epsilon_that_was_asked():
 
 
 @pytest.mark.parametrize("eta", [1e-12, 1e-6, 0.2])
-def test_one_potential_for_every_eta(eta):
+def test_one_certificate_proves_designs_for_several_caps(eta):
     """On one piece of the envelope a single certificate proves designs for other caps."""
     problem = utility(9, 2)
     first = optimal_channel(problem, constraints(1.0, 0.1))

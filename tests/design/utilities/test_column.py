@@ -79,7 +79,7 @@ def test_mutual_information_against_all_patterns(k):
 
 
 @pytest.mark.parametrize("k", [4, 9])
-def test_the_binary_regime_of_mutual_information(k):
+def test_the_best_binary_mechanism_is_optimal_for_small_epsilon(k):
     """For small epsilon the best binary mechanism, on a set of mass nearest to 1/2, keeps everything [KOV14, Thm 8]."""
     prior = np.random.default_rng(k).dirichlet(np.ones(k))
     epsilon = 1e-3
@@ -152,7 +152,7 @@ def test_malformed_utilities():
         WorstOf(KL, [0.5, 0.5], [])
 
 
-def test_method_and_reason():
+def test_a_design_of_mutual_information_names_its_method():
     """Mutual information says which method found it, and takes the two that apply."""
     utility = MutualInformation([0.5, 0.3, 0.2])
     exact = optimal_channel(utility, LocalDP(1.0), method=PatternLP())
