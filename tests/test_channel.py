@@ -64,8 +64,8 @@ def priors(k):
         (None, "channel: expected"),
     ],
 )  # fmt: skip
-def test_what_is_no_channel(matrix, message):
-    """Every matrix that is no channel is an error that says what and where."""
+def test_matrices_that_are_not_channels_are_refused(matrix, message):
+    """Every matrix that is not a channel is an error that states the entry and the reason."""
     with says(message):
         Channel(matrix)
     with says(message):
@@ -80,7 +80,7 @@ def test_labels_are_checked():
         Channel(np.eye(2), None, ["a", "a"])
 
 
-def test_a_row_within_the_tolerance_is_kept_as_given():
+def test_a_row_within_the_tolerance_is_unchanged():
     """A row that is off by less than 1e-9 is neither refused nor changed."""
     matrix = np.array([[0.5, 0.5 + 9e-10], [0.5, 0.5 - 9e-10]])
     assert np.array_equal(Channel(matrix).matrix, matrix)
@@ -277,7 +277,7 @@ def test_groups_that_are_none(groups, got):
 # -- simulation ------------------------------------------------------------------------------------
 
 
-def test_samples_have_the_channels_law():
+def test_samples_have_the_distribution_of_the_channel():
     """Reports of 60,000 answers fit each row of the channel (chi-square, all p-values above 1e-4)."""
     rng = np.random.default_rng(20240611)
     q = Channel(normalise(rng.random((5, 7)) + 0.05))
@@ -343,8 +343,8 @@ def test_sampling_is_reproducible():
     assert np.array_equal(first, second)
 
 
-def test_what_cannot_be_sampled():
-    """Unknown answers, positions out of range and what is no generator or seed are errors."""
+def test_bad_answers_and_generators_are_refused():
+    """Unknown answers, positions out of range and values that are not generators or seeds are refused."""
     rng = np.random.default_rng(0)
     with says("answer: expected one of the inputs 'no', 'yes', got 'maybe'"):
         Q.sample("maybe", rng)
@@ -410,7 +410,7 @@ def test_channels_survive_a_json_round_trip(q, data):
     assert [type(x) for x in again.inputs] == [type(x) for x in q.inputs]
 
 
-def test_the_file_says_what_it_is():
+def test_the_file_states_its_format_and_version():
     """The JSON has the format, the version, the orientation, labels, the matrix and the claimed guarantees."""
     data = json.loads(Q.to_json([local_dp(Q)]))
     assert list(data) == ["format", "version", "orientation", "inputs", "outputs", "matrix", "guarantees"]

@@ -24,6 +24,6 @@ def test_errors_form_one_tree():
         (None, "", "eta: expected less, got None"),
     ],
 )
-def test_what_expected_got_where(got, where, text):
-    """The message has what, expected, got and where, on one line of bounded length."""
+def test_messages_state_what_was_expected_and_where(got, where, text):
+    """The message has the value's name, the expectation, the value and the place, on one line of bounded length."""
     assert str(invalid("eta", "less", got, where)) == text

@@ -54,7 +54,7 @@ def assert_proved(matrix: np.ndarray, bits: int = 62) -> None:
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([4, 16, 53, 62]))
 @settings(max_examples=150, deadline=None)
-def test_the_integers_prove_what_the_matrix_measures(seed: int, bits: int) -> None:
+def test_the_proved_levels_agree_with_the_measured_ones(seed: int, bits: int) -> None:
     """The proved epsilon and eta are what the float matrix measures, up to its rounding, at any number of bits."""
     rng = np.random.default_rng(seed)
     k, m = (int(n) for n in rng.integers(1, 7, 2))
@@ -74,7 +74,7 @@ def test_the_integers_prove_what_the_matrix_measures(seed: int, bits: int) -> No
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0, 20.0])
 @pytest.mark.parametrize("k", [2, 24])
-def test_utility_is_kept_to_twelve_digits(epsilon: float, k: int) -> None:
+def test_rounding_preserves_twelve_digits_of_utility(epsilon: float, k: int) -> None:
     """At 62 bits randomized response loses less than 1e-12 of its KL divergence, relatively."""
     e = math.exp(epsilon)
     matrix = (np.ones((k, k)) + (e - 1) * np.eye(k)) / (e + k - 1)
@@ -251,7 +251,7 @@ def test_a_denominator_that_leaves_nothing_says_so():
 
 
 @pytest.mark.parametrize("denominator", [0, 1, -3, 2.0, True, 10**7])
-def test_what_is_no_denominator_is_refused(denominator):
+def test_bad_denominators_are_refused(denominator):
     with pytest.raises(InvalidInput, match="denominator"):
         Channel([[0.75, 0.25], [0.25, 0.75]]).exact(denominator=denominator)
 

@@ -115,13 +115,13 @@ def test_answers_are_matched_by_their_labels():
         [["nan", "1"]], [[None, 1]],
     ],
 )  # fmt: skip
-def test_what_is_no_table_of_fractions_is_refused(matrix):
+def test_bad_tables_of_fractions_are_refused(matrix):
     """Floats, sums other than 1, negative numbers, ragged tables and denominators too large are errors in one line."""
     with pytest.raises(InvalidInput):
         ExactChannel.from_fractions(matrix)
 
 
-def test_fractions_are_kept_exactly():
+def test_fractions_are_stored_exactly():
     """Text, fractions, decimals and whole numbers may stand beside each other; the identity has denominator 2."""
     channel = ExactChannel.from_fractions([[Fraction(2, 3), " 1 / 3 "], ["0.25", "3/4"], [1, 0]], ["a", "b", "c"])
     assert channel.weights.tolist() == [[8, 4], [3, 9], [12, 0]]

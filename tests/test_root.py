@@ -21,7 +21,7 @@ EXCEPTIONS = {name for name in errors.__all__ if isinstance(getattr(errors, name
 CLASSES = {"Channel", "Design", "Guarantee", "Ledger"}
 
 
-def test_the_root_offers_all_that_a_problem_is_posed_with():
+def test_the_root_offers_all_names_that_define_a_problem():
     """Utilities with what they take, constraints, divergences, mechanisms, measures, what work begins with, errors."""
     posing = set(registry.registered_types(utilities, constraints))
     assert len(posing) > 25

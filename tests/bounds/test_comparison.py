@@ -139,7 +139,7 @@ def test_bits():
         bounds.compare(QUESTION, 1.0, unit="ban")
 
 
-def test_a_long_grid_is_told_in_few_lines():
+def test_a_long_grid_is_printed_in_few_lines():
     """Sixty limits are printed in fewer than 65 lines; the CSV has every row."""
     table = bounds.compare(QUESTION, [0.5, 1.0, 2.0], [i / 20 for i in range(21)])
     assert len(repr(table).splitlines()) < 70

@@ -81,7 +81,7 @@ def _reached(n, a, b, alpha):
     return 1 - float(taken @ second)
 
 
-def test_errors_that_a_coin_has_need_nobody():
+def test_errors_of_a_coin_need_no_respondent():
     """With alpha + beta of 1 and more no respondent is needed."""
     assert respondents_to_decide([0.9, 0.1], [0.4, 0.6], 0.5, 0.5, 1.0).lower == 0
 
@@ -98,8 +98,8 @@ def test_errors_that_a_coin_has_need_nobody():
         ([0.9, 0.1], [0.4, 0.6], 0.1, 0.1, -1.0),
     ],
 )
-def test_what_cannot_be_decided_is_refused(arguments):
-    """Equal populations, errors outside (0, 1), and limits that let nothing through."""
+def test_impossible_decisions_are_refused(arguments):
+    """Equal populations, errors outside (0, 1) and limits without any information are refused."""
     with pytest.raises(InvalidInput):
         respondents_to_decide(*arguments)
 

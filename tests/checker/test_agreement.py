@@ -132,8 +132,8 @@ def test_honest_designs_hold_without_the_rounding_of_floats(k, constraint):
     assert agreement.checker.check(json.loads(design_text(design))).failures == []
 
 
-def test_what_is_a_law_is_the_same_for_both():
-    """Sums within 1e-9 of 1 are accepted, and no others, of laws and of rows."""
+def test_both_checkers_accept_the_same_distributions():
+    """Both accept sums within 1e-9 of 1, and no others, of distributions and of rows."""
     _, document = kinds.honest(0)
     for size, said in ((1.5e-9, "refused by both"), (1.0, "refused by both")):
         changed = json.loads(json.dumps(document))
@@ -254,7 +254,7 @@ def of_many(name):
 
 @pytest.mark.full(but=3)
 @pytest.mark.parametrize("name", ["Sizes", "Scarf", "Relaxation", "Relaxed", "Dominated"])
-def test_they_agree_about_bounds_of_what_is_not_listed(name):
+def test_both_checkers_agree_on_bounds_without_listed_columns(name):
     """The kernel and the checker prove the same bound to 1e-9 of itself, and neither one that is 1e-6 better."""
     document = of_many(name)
     side, worse = ("lower_bound", 1 - 1e-9) if "criterion" in document["utility"] else ("upper_bound", 1 + 1e-9)

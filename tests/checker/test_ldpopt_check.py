@@ -459,7 +459,7 @@ def run(*arguments):
     )
 
 
-def test_the_command_tells_by_its_exit_code(document, tmp_path):
+def test_the_exit_code_states_the_verdict(document, tmp_path):
     """0: holds, 1: does not, 2: bad input; as text and as JSON."""
     path = tmp_path / "design.json"
     path.write_text(json.dumps(document))

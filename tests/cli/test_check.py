@@ -97,7 +97,7 @@ def test_exact_channels_are_proved_again(run, tmp_path, refused):
     assert "a channel of floats" in refused("check", "exact.json", "--all")
 
 
-def test_what_shuffling_guarantees(run, tmp_path):
+def test_shuffling_adds_the_central_guarantee(run, tmp_path):
     """--shuffled adds the central guarantee, in words and as JSON, beside the channel's own."""
     write_channel(tmp_path / "q.json", CHANNEL)
     expected = shuffled(CHANNEL, 5000).epsilon_at(1e-5)

@@ -105,7 +105,7 @@ def test_microdata_are_designed_for_by_their_conditional_distributions(run, tmp_
     assert found["value"] == optimal_channel(utility, [LocalDP(2), TotalVariation(0.4)]).value
 
 
-def test_existing_files_are_kept_unless_forced(run, refused, tmp_path):
+def test_existing_files_are_refused_unless_forced(run, refused, tmp_path):
     """An output that exists is refused, whichever it is, and replaced with --force."""
     (tmp_path / "channel.png").write_text("precious")
     assert "channel.png: expected a path that does not exist yet" in refused("design", *PAIR, "-e", "1")
@@ -270,8 +270,8 @@ def test_a_time_limit_is_passed_on(run, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("bad", ["0", "-1", "nan", "-inf", "soon", "1e-400"])
-def test_what_is_no_time_limit_is_refused_in_one_line(run, bad, tmp_path):
-    """Nothing is begun and nothing written."""
+def test_a_bad_time_limit_is_refused_in_one_line(run, bad, tmp_path):
+    """A bad time limit starts no work and writes no file."""
     result = run("design", *PAIR, "--epsilon", "1", "--time-limit", bad)
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
@@ -349,7 +349,7 @@ def test_limits_at_the_ends_of_floats_print_no_warnings(spawn, limits):
     assert "Warning" not in said
 
 
-def test_the_help_says_what_is_required_and_what_the_defaults_are(run, monkeypatch):
+def test_help_states_requirements_and_defaults(run, monkeypatch):
     """A limit is required, and each population without a file; nothing claims the default "none"."""
     monkeypatch.setenv("COLUMNS", "400")
     for command in ("design", "frontier"):

@@ -110,8 +110,8 @@ def test_help_shows_no_type_beside_a_flag(run):
 
 
 @pytest.mark.parametrize("asked", [None, "3"])
-def test_a_command_takes_one_thread_a_product_unless_told_otherwise(asked):
-    """NumPy reads the number of threads when it is loaded, so it is set before; what the user says stands.
+def test_a_command_uses_one_thread_unless_the_user_sets_more(asked):
+    """The number of threads is set before NumPy is loaded, unless the user has set it.
 
     Importing the program loads no numpy, no solver and no plotting: the help is there at once.
     """

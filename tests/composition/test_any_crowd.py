@@ -65,7 +65,7 @@ def test_the_ends_meet_for_subset_selection(n, ratio):
     assert found.lower <= found.value <= ratio * found.lower
 
 
-def test_what_it_does_not_bound():
+def test_small_crowds_and_many_answers_are_not_bounded():
     """Reports that some never send, few respondents, and many kinds of answers are left to the blanket."""
     assert AnyCrowd.from_rows(np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]), 10**4) is None
     assert AnyCrowd.from_rows(randomized_response(2, 1.0).matrix, 99) is None

@@ -107,7 +107,7 @@ def test_equal_rows_have_a_delta_below_zero():
 
 
 @pytest.mark.parametrize("bad", [math.nan, -math.inf, "x", True, None])
-def test_what_is_no_loss_is_refused(bad):
+def test_values_that_are_not_losses_are_refused(bad):
     """NaN, minus infinity, text and booleans are refused by name, in every place."""
     for call in (hockey_stick, FinitePair(*Q).hockey_stick, compose([Q]).hockey_stick, laplace(1.0).pair.hockey_stick,
                  k_fold(1.0).delta_at):  # fmt: skip

@@ -245,7 +245,7 @@ def test_bad_notions_and_exceeded_budgets_are_refused(make):
         make()
 
 
-def test_what_fits_a_zcdp_budget_is_admitted():
+def test_noise_within_a_zcdp_budget_is_admitted():
     """Noise whose divergences are rho times the order fits until the sum of the rhos is the budget, and no further."""
     filter_ = PrivacyFilter(ZCDP(0.0, 1.0))
     noise = gaussian(math.sqrt(5.0))  # rho = 1/10 for answers one apart

@@ -104,15 +104,15 @@ def test_rows_that_do_not_sum_to_one_are_no_post_processing():
     assert to_dp_event(q).num_buckets == 2
 
 
-def test_missing_package_is_said(monkeypatch):
-    """Without dp_accounting the error says what to install."""
+def test_a_missing_package_is_named(monkeypatch):
+    """Without dp_accounting the error names the extra to install."""
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     monkeypatch.setitem(sys.modules, "dp_accounting.dp_event", None)
     with pytest.raises(MissingExtra, match=r"ldpopt\[interop\]"):
         to_dp_event(PureDP(1.0))
 
 
-def test_missing_package_is_said_of_interop(monkeypatch):
+def test_a_missing_package_is_named_by_pair_export(monkeypatch):
     """Without dp_accounting the error names the package to install."""
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)

@@ -55,15 +55,15 @@ def test_every_mass_keeps_its_digits(count, epsilon, erasure):
 
 @pytest.mark.parametrize("kept", [1e-30, 0.9e-100, 1.1e-100, 1e-140])
 @pytest.mark.parametrize("epsilon", [0.0, 2.0])
-def test_hardly_any_draw_is_kept(kept, epsilon):
-    """The share that is kept counts where 1 - erasure has lost its digits, on both sides of the change of formulas."""
+def test_a_tiny_share_of_draws_keeps_its_digits(kept, epsilon):
+    """The remaining share counts where 1 - erasure has lost its digits, on both sides of the change of formulas."""
     with mpmath.workdps(400):
         truth = [float(mass) for mass in exact(3, epsilon, mpf(kept))]
     assert trinomial_log_pmf(3, epsilon, 1.0, kept) == pytest.approx(truth, rel=1e-14)
 
 
-def test_nothing_is_kept():
-    """Where all draws are erased the difference is zero."""
+def test_the_difference_is_zero_if_all_draws_are_erased():
+    """The difference is zero where all draws are erased."""
     assert trinomial_log_pmf(2, 1.0, 1.0).tolist() == [-math.inf, -math.inf, 0.0, -math.inf, -math.inf]
     assert np.exp(trinomial_log_pmf(1, 0.0, 1.0, 0.5)).sum() == pytest.approx(1.0)
 

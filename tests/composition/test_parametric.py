@@ -41,15 +41,15 @@ def test_losses_are_exact_and_never_vanish(epsilon):
 LEAST = 2.0**-1000
 
 
-def test_masses_below_a_power_of_two_are_rare_in_either_law():
+def test_masses_below_a_power_of_two_are_rare_in_either_distribution():
     """A mass below 2^-1000 is rare, that power itself and zero are not."""
     p = np.array([0.5, LEAST, np.nextafter(LEAST, 0), 0.0, 0.5])
     q = np.array([LEAST / 2, 0.5, 0.5, 5e-324, 0.0])
     assert rare(FinitePair(p, q)).tolist() == [True, False, True, False, False]
 
 
-def test_the_error_covers_what_division_by_the_sum_of_a_row_changes():
-    """A law within `ROW_SUM` of one is divided by its sum, twice for two laws: four tolerances cover both ends."""
+def test_the_error_covers_the_division_by_row_sums():
+    """A distribution within `ROW_SUM` of one is divided by its sum, twice for two: four tolerances cover both ends."""
     assert rare_error(FinitePair([1.0, 0.0], [1.0, 5e-324])) == 0.0
     assert rare_error(FinitePair([1.0, 1e-310], [1.0, 5e-310])) == RARE
     assert pytest.approx(4 * ROW_SUM, rel=1e-15) == RARE

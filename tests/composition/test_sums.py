@@ -368,13 +368,13 @@ def test_bad_sums():
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, math.exp(-1.01)])
-def test_the_printed_corollary_asks_for_a_delta_in_its_range(delta):
+def test_the_printed_corollary_requires_a_delta_in_its_range(delta):
     """log(1/delta) >= eps^2 n, which 0 has without a logarithm and 1 never has [M, Cor 1]."""
     with pytest.raises(InvalidInput, match="delta"):
         renyi_advanced_composition(PureDP(0.1), 102, delta)
 
 
-def test_what_sums_claim_of_themselves():
+def test_only_sums_of_one_order_are_called_tight():
     """Sums of claims of one order are attained, those of approximate claims are not said to be."""
     assert compose_renyi([RenyiDP(2.0, 0.5)]).tight
     assert compose_pure([PureDP(0.5)]).tight

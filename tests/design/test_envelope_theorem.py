@@ -87,7 +87,7 @@ def test_laying_columns_on_a_line_loses_nothing():
 
 
 @pytest.mark.parametrize("f", DIVERGENCES, ids=str)
-def test_tangents_bound_what_is_kept_and_gains_have_one_peak(f):
+def test_tangents_bound_the_utility_and_gains_have_one_peak(f):
     """The tangent at each cell's ratio is met there and bounds any other densities; its gains peak at r_x."""
     rng = np.random.default_rng(2)
     for _ in range(100):
@@ -192,7 +192,7 @@ def test_another_order_of_the_outputs_is_not_enough():
 
 
 @pytest.mark.parametrize("f", DIVERGENCES, ids=str)
-def test_the_common_part_tells_nothing(f):
+def test_the_common_part_is_erased_without_loss(f):
     """mu(a + c w0, b + c w1) <= mu(a, b) where mu(w0, w1) = 0: what all inputs share is erased without loss."""
     rng = np.random.default_rng(5)
     for _ in range(100):

@@ -298,8 +298,8 @@ def test_merged_partition_is_a_lower_bound():
         (Divergence(KL, stats.norm(), stats.norm(1)), [TotalVariation(0.2)], None, "need LocalDP"),
     ],
 )
-def test_problems_that_cannot_be_posed(problem, caps, method, message):
-    """Each impossible call is an InvalidInput that names what is wrong."""
+def test_impossible_problems_are_refused(problem, caps, method, message):
+    """Each impossible call raises InvalidInput with a message about the mistake."""
     with pytest.raises(InvalidInput, match=message):
         optimal_channel(problem, caps, method=method)
 
@@ -355,7 +355,7 @@ class ReturnsAMatrix(Method):
         return np.eye(3)
 
 
-def test_a_method_that_returns_no_candidate_is_told_so():
+def test_a_method_that_returns_a_matrix_is_refused():
     """A matrix instead of a `Candidate` is an `InvalidInput` that says what to return."""
     with pytest.raises(InvalidInput, match=r"ReturnsAMatrix\.find: expected a design\.Candidate\(matrix.*got ndarray"):
         optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0), method=ReturnsAMatrix())

@@ -64,7 +64,7 @@ def test_a_users_utility_has_no_finite_bound_under_other_constraints(page):
     assert utility.value(randomized_response(2, 0.5).matrix[[0, 1, 1]]) > design.value * 1.05
 
 
-def test_what_contracts_is_bounded_by_full_disclosure():
+def test_a_contracting_utility_is_bounded_by_full_disclosure():
     """One's own mutual information that says that it contracts has the bound of contraction under any constraint."""
 
     class Information(ColumnUtility):
@@ -83,7 +83,7 @@ def test_what_contracts_is_bounded_by_full_disclosure():
     assert optimal_channel(Information(), LocalDP(1.0)).certified
 
 
-def test_exact_arithmetic_asks_for_enclosed_columns(page):
+def test_exact_arithmetic_requires_enclosed_columns(page):
     """A function that is known in floats only is no ground for exact arithmetic, and the check says so."""
     checked = page["design"].certificate.verify(exact=True)
     assert (checked.outcome, checked.failures) == ("not checked", ())

@@ -70,7 +70,7 @@ def mixed_until_private(raw, constraints):
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-7, 1e-3, 1.0, 60.0, 500.0])
-def test_what_amounts_to_pure_ldp_is_solved_as_such(epsilon):
+def test_constraints_equivalent_to_pure_ldp_are_solved_as_such(epsilon):
     """(epsilon, 0)-LDP, Rényi of order inf and the trade-off curve of randomized response are epsilon-LDP."""
     pure = optimal_channel(Divergence(KL, P, Q), LocalDP(epsilon))
     for same in (ApproximateLDP(epsilon, 0.0), RenyiLDP(math.inf, epsilon)):
@@ -109,7 +109,7 @@ def test_a_channel_for_a_small_epsilon_loses_no_more_than_floats_do():
     [RenyiLDP(2, 0.5), ApproximateLDP(1.0, 0.01), LocalDP(1.0, nx.path_graph(3))],
     ids=["renyi", "approximate", "path"],
 )
-def test_near_hypotheses_keep_what_their_distance_squared_allows(apart, constraint):
+def test_values_of_near_hypotheses_fall_with_the_squared_distance(apart, constraint):
     """Between nearly equal hypotheses KL is half of chi-squared, and values fall with the square of the distance."""
     p, q = near(apart)
     kl, chi = (optimal_channel(Divergence(f, p, q), constraint) for f in (KL, CHI_SQUARED))

@@ -114,7 +114,7 @@ def test_mutual_information_has_the_same_regimes():
     assert (np.diff(found.breaks) <= 1e-5).all()
 
 
-def test_nothing_kept_is_erasure():
+def test_a_zero_optimum_is_erasure():
     """Below log(gamma) no epsilon-LDP channel keeps a hockey-stick divergence of gamma: erasure."""
     found = structures(utility(5, 1, hockey_stick(1.5)), 0.01, 3.0)
     assert found.pieces[0].name == "erasure"

@@ -157,7 +157,7 @@ def test_the_margin_covers_the_switch_from_series_to_logarithms(f):
 
 @EVERY
 @BOTH
-def test_the_enclosure_of_a_box_holds_what_is_in_it(f, of):
+def test_the_enclosure_of_a_box_contains_its_values(f, of):
     """Boxes of any width, also over the edges of the domain, hold the values of the domain's points in them."""
     rng = np.random.default_rng(3)
     n = 12 if of.exact else 24
@@ -185,7 +185,7 @@ def test_the_enclosure_of_a_box_holds_what_is_in_it(f, of):
 
 @EVERY
 @BOTH
-def test_the_other_argument_keeps_what_the_difference_loses(f, of):
+def test_the_other_argument_keeps_lost_digits(f, of):
     """With an enclosure of a = b + d the bound stays close to the value where a or b is tiny, and holds it still."""
     for a, b in ((1e-25, 0.5), (1e-300, 1.0), (0.5, 1e-25), (0.25, 0.5), (0.75, 0.5), (1e-3, 2e-3)):
         exact = true_excess_of(f, a, b)
@@ -216,7 +216,7 @@ def test_the_box_is_attained(f):
 
 
 @BOTH
-def test_what_is_not_known_is_everything(of):
+def test_unknown_values_are_not_bounded_above(of):
     """A NaN difference or base, an unbounded box and one outside of the domain are not bounded above."""
     for d, b in ((of.of(math.nan), of.of(0.5)), (of.of(0.1), of.of(math.nan)), (of.of(-0.5), of.of(0.25)),
                  (of.of(0.1), of.of(-0.25)), (of.between(0.0, INF), of.of(0.5))):  # fmt: skip

@@ -47,7 +47,7 @@ def test_it_is_the_sum_along_the_pieces() -> None:
         assert piecewise_linear([1.5], [0.0, 1.0])(p, q) == hockey_stick(1.5)(p, q)
 
 
-def test_what_is_added_to_all_slopes_changes_nothing() -> None:
+def test_a_constant_added_to_all_slopes_is_ignored() -> None:
     """f is known up to multiples of t - 1."""
     moved = piecewise_linear(KNOTS, np.array(SLOPES) + 7)
     assert moved(P0, P1) == pytest.approx(CROOKED(P0, P1), rel=1e-14)
@@ -117,8 +117,8 @@ def test_it_is_spelled_and_compared_by_its_data() -> None:
         ("x", "y", "knots"),
     ],
 )
-def test_what_is_no_convex_function_is_refused(knots, slopes, what) -> None:
-    """Falling slopes, knots that do not rise or are not positive, and infinities."""
+def test_functions_that_are_not_convex_are_refused(knots, slopes, what) -> None:
+    """Falling slopes, knots that do not rise or are not positive, and infinities are refused."""
     with pytest.raises(InvalidInput, match=what):
         piecewise_linear(knots, slopes)
     with pytest.raises(InvalidInput):

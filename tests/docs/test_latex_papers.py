@@ -114,7 +114,7 @@ def test_latex_sets_the_paper_without_complaint(name, tmp_path):
         assert "Abstract" in text
 
 
-def test_the_page_links_what_is_there(tmp_path, monkeypatch):
+def test_the_page_links_only_existing_files(tmp_path, monkeypatch):
     """Without LaTeX the list has the sources alone."""
     monkeypatch.setattr("latex_papers.LATEX", None)
     listed = links(tmp_path)

@@ -237,7 +237,7 @@ def test_a_sweep_takes_own_mechanisms():
         sweep(THREE, LocalDP, [1.0], baselines={"local_dp": rotated})
 
 
-def test_what_an_error_loses_is_a_share_too():
+def test_the_gap_of_an_error_is_a_positive_share():
     """Of an error less is better: the gap of a worse mechanism is positive as well."""
     table = frontier(FisherInformation([0.5, 0.3, 0.2]), [1.0], [0.3, 1.0], baselines={"by hand": rotated})
     assert (table.gap("by hand") >= -1e-8).all()  # the accuracy of its search

@@ -192,7 +192,7 @@ def test_a_killed_run_goes_on(alone, tmp_path, name):
 
 
 @pytest.mark.full
-def test_an_interrupted_run_keeps_what_is_done(alone, tmp_path):
+def test_an_interrupted_run_keeps_its_finished_parts(alone, tmp_path):
     """Ctrl-C in mid-run leaves whole parts and no other file; so it does with two processes."""
     posed, *points, table = alone["grid"]
 
@@ -254,7 +254,7 @@ def test_other_folders_are_refused(alone, tmp_path):
 
 
 @pytest.mark.full
-def test_a_failing_point_is_said(tmp_path):
+def test_the_error_of_a_failing_point_reaches_the_caller(tmp_path):
     """An error in a worker reaches the caller, and what was finished stays."""
     infinite = Divergence(CHI_SQUARED, [0.2, 0.3, 0.5], [0.5, 0.5, 0.0])
 

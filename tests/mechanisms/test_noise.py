@@ -193,8 +193,8 @@ def test_classical_noise_is_more_of_gaussian():
     assert Gaussian.for_approximate_dp(0.5, 1e-5).sigma < math.sqrt(2 * math.log(1.25e5)) / 0.5
 
 
-def test_what_no_noise_meets_is_refused_of_gaussian():
-    """delta of 0 and 1, negative epsilon and sensitivities are errors."""
+def test_impossible_gaussian_calibrations_are_refused():
+    """A delta of 0 or 1, a negative epsilon and bad sensitivities are refused."""
     for bad in ((1.0, 0.0), (1.0, 1.0), (-1.0, 0.1), (math.nan, 0.1), (1.0, 0.1, 0.0)):
         with pytest.raises(InvalidInput):
             Gaussian.for_approximate_dp(*bad)

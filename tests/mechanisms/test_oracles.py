@@ -160,7 +160,7 @@ def test_bits_have_their_probabilities(epsilon):
     assert abs(together - oracle.other**2) <= 5 * oracle.other / math.sqrt(18 * n) + 1e-12
 
 
-def test_an_epsilon_below_what_the_bits_give_is_refused():
+def test_an_epsilon_below_that_of_the_bits_is_refused():
     """A ledger would believe it: own 0.9 and other 0.1 are log 81 apart, and at that epsilon they are accepted."""
     true = math.log(81)
     with pytest.raises(InvalidInput, match=r"epsilon: expected at least 4\.394"):

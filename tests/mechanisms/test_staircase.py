@@ -70,7 +70,7 @@ def test_rho_exceeds_epsilon_eta_only_when_much_is_erased(erasure, rho, interior
     assert (value > eta + 1e-3) == interior
 
 
-def test_what_does_not_bind_is_ignored():
+def test_a_cap_that_does_not_bind_is_ignored():
     """eta above its largest value for (epsilon, delta) changes nothing; delta above eta is eta."""
     np.testing.assert_allclose(
         dominating_pair(1.0, 0.1, 0.99).p, dominating_pair(1.0, 0.1, 0.1 + 0.9 * math.tanh(0.5)).p, rtol=0, atol=1e-13

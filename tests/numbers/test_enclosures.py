@@ -154,8 +154,8 @@ def test_functions_are_unbounded_outside_their_domain(of):
 
 
 @BOTH
-def test_what_is_undefined_encloses_everything(of):
-    """NaN, inf - inf, 0 * inf and inf / inf enclose every number, and whatever is computed from them still does."""
+def test_undefined_values_enclose_every_number(of):
+    """NaN, inf - inf, 0 * inf and inf / inf enclose every number, and so do all results computed from them."""
     for made in (of.of(math.nan), of.between(math.nan, 1.0) + of.between(0, math.nan), of.of(INF) - of.of(INF),
                  of.of(INF) * 0, 0 * of.of(-INF), of.of(INF) / of.of(INF), of.between(1.0, 0.0)):  # fmt: skip
         assert everything(made)
@@ -319,8 +319,8 @@ def test_float_down_is_the_largest_float_below(value):
 
 @pytest.mark.parametrize("wrong", ["1", None, 1j, [1, "x"], [[1], [2, 3]], object()])
 @BOTH
-def test_what_is_no_number(of, wrong):
-    """Text, None, complex numbers and ragged lists are errors in words."""
+def test_values_that_are_not_numbers_are_refused(of, wrong):
+    """Text, None, complex numbers and ragged lists are refused in words."""
     with pytest.raises((InvalidInput, ValueError)):
         of.of(wrong)
 

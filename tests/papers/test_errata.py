@@ -18,7 +18,7 @@ def displayed(steps):
     return math.sqrt(square)
 
 
-def test_what_is_displayed_is_not_what_composition_uses():
+def test_the_displayed_formula_differs_from_the_composition():
     """Steps (0.5, 1), (0.02, 0.2): 1.0619 as displayed, 1.0998 by default, 1.0296 for a given order."""
     steps = [(0.5, 1.0), (0.02, 0.2)]
     claims = [MCDP(*step) for step in steps]

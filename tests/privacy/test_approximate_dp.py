@@ -227,7 +227,7 @@ def test_bad_channels_and_policy_graphs_are_refused():
         total_variation(np.eye(2), nx.Graph([(0, 2)]))
 
 
-def test_nearly_equal_rows_are_told_apart_exactly():
+def test_nearly_equal_rows_are_distinguished_exactly():
     """Among rows that differ by 1e-14, with sums that differ by an ulp, the farthest pair is found, not one near it."""
     q = np.full((4, 5), 0.2240066948388733)
     q[np.arange(4), np.arange(4)] = [0.22400669483889454, 0.22400669483889454, 0.22400669483889454, 0.22400669483889452]

@@ -45,7 +45,7 @@ def test_constant_and_separating_channels():
     assert [float(g) for g in proved(ExactChannel([[4, 0], [0, 4]], bits=2))] == [math.inf, 1.0]
 
 
-def test_the_report_holds_what_the_measures_say():
+def test_the_report_contains_the_guarantees_of_the_measures():
     """Each guarantee of the report is the measure's own, and looking one up by its notion finds it."""
     q = np.random.default_rng(0).dirichlet(np.ones(4), 3)
     report = audit(q, features=np.arange(4))

@@ -215,7 +215,7 @@ def test_a_screened_channel_has_the_value_of_its_worst_pair_of_approximate_zcdp(
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.05])
-def test_a_row_stands_for_its_law(delta):
+def test_a_row_stands_for_its_normalized_distribution(delta):
     """Rows whose sums are off by up to 1e-9, on either side, measure as the rows divided by their sums do."""
     rng = np.random.default_rng(2)
     for _ in range(4):
@@ -278,7 +278,7 @@ def test_post_processing_can_raise_the_subgaussian_standard():
     assert mcdp(coarse).mu.lower <= mcdp(fine).mu.value
 
 
-def test_the_loss_of_a_symmetric_law_is_measured_to_the_bracket():
+def test_the_loss_of_a_symmetric_distribution_is_measured_to_the_bracket():
     """A loss with no odd cumulants, flat at the origin, still gets a bracket of 1e-10: a fair coin's is +-z."""
     found = mcdp([[0.5, 0.5], [0.25, 0.75]])
     z = math.log(0.5 / 0.25) - (math.log(2) + math.log(2 / 3)) / 2
@@ -314,8 +314,8 @@ def test_a_screened_channel_has_the_value_of_its_worst_pair_of_mcdp():
     assert (found.lower, found.value) == (least.max(), most.max())
 
 
-def test_rows_that_are_one_law_have_no_spread():
-    """Two rows of different sums that stand for one law: tau is 0 but for what rounding may hide."""
+def test_rows_of_one_distribution_have_no_spread():
+    """Two rows of different sums and one distribution have tau 0, except for possible rounding."""
     p = np.array([[0.5, 0.5]])
     low, high = subgaussian_of_pairs(p, p + 2.0**-40)
     assert low[0] == 0

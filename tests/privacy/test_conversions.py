@@ -223,7 +223,7 @@ def test_no_total_variation_exceeds_one():
 @pytest.mark.parametrize("rho", [1e-12, 1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3])
 @pytest.mark.parametrize("delta", [1e-300, 1e-50, 1e-12, 1e-3, 0.05, 0.3, 0.7, 0.999])
 @pytest.mark.parametrize("xi", [0.0, 0.5])
-def test_the_three_way_bound_asks_for_no_less_than_the_best_order(rho, delta, xi):
+def test_the_three_way_bound_is_sharp_and_below_the_closed_form(rho, delta, xi):
     """A little below the sharp epsilon the three-way bound still exceeds delta [BS, Lemma 3.6; CKS, Prop 12]."""
     found = c.zcdp_to_approximate_sharp(ZCDP(xi, rho), delta).epsilon
     assert 0 <= found <= c.zcdp_to_approximate(ZCDP(xi, rho), delta).epsilon

@@ -52,7 +52,7 @@ def by_search(p, q, phi, order):
 
 
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 4.0])
-def test_pooled_laws_are_the_best_rising_functions(order):
+def test_pooled_distributions_are_the_best_monotone_functions(order):
     """No rising or falling function finds more, and a search comes close."""
     rng = np.random.default_rng(int(10 * order))
     for _ in range(12):
@@ -158,7 +158,7 @@ def test_ledgers_add_them_upward():
     assert ledger.capacity_bounded(RestrictedKL()).value <= 7 * renyi(q, 1).value
 
 
-def test_what_is_refused():
+def test_bad_features_and_designs_are_refused():
     """Numbers for another count of outputs, more than one number an output, and designs, which pose linear classes."""
     with pytest.raises(InvalidInput, match="one number for each of the 2 outputs"):
         capacity_bounded(np.eye(2), Thresholds([0, 1, 2]), RestrictedKL())

@@ -49,7 +49,7 @@ def test_defects_are_correctly_rounded():
             assert found == float(sum(Fraction(float(x)) for x in row) - 1)
 
 
-def test_defects_are_correctly_rounded_whatever_the_entries_are():
+def test_defects_are_correctly_rounded_for_all_entries():
     """Entries of all sizes, half an ulp from a tie, above two, and none: the float next to the rational sum."""
     rng = np.random.default_rng(1)
     wide = rng.random((30, 40)) * 2.0 ** rng.integers(-1074, 1, (30, 40))
@@ -87,8 +87,8 @@ def test_scaling_keeps_its_digits(exponent):
                 assert found == math.inf
 
 
-def test_centred_rows_keep_what_they_differ_by():
-    """reference + away is the law of every row, to the stated error: eight digits of a difference of 1e-24 here."""
+def test_centered_rows_keep_their_difference():
+    """reference + away is the distribution of every row, to the stated error: eight digits of a difference of 1e-24."""
     rng = np.random.default_rng(1)
     q = np.full((3, 5), 0.2) * (1 + 1e-15 * rng.random((3, 5)))
     reference, away, error = centred(q)
@@ -115,7 +115,7 @@ def test_measures_agree_on_rows_that_do_not_quite_sum_to_one():
         assert encloses(maximal_leakage(OFF), mpmath.log(sum(map(max, zip(*exact, strict=True)))))
 
 
-def test_rows_of_one_law_tell_nothing_apart():
+def test_rows_of_one_distribution_have_zero_measures():
     """Rows that are multiples of one another have every measure zero, to far less than the tolerance of their sums."""
     q = np.array([[0.25, 0.75], [0.25, 0.75]]) * [[1.0], [1 - 2.0**-31]]
     assert local_dp(q).value <= 1e-23
@@ -208,7 +208,7 @@ def test_renyi_of_many_nearly_equal_inputs(k, epsilon, order):
     assert two.lower <= found.value
 
 
-def test_what_a_screen_leaves_out_is_not_called_exact(monkeypatch):
+def test_values_with_unmeasured_pairs_are_not_called_exact(monkeypatch):
     """Where pairs that were not measured may exceed the rest, the value covers them and says that it is a bound."""
     monkeypatch.setattr(pairs, "MAX_ENTRIES", 64)
     rng = np.random.default_rng(3)

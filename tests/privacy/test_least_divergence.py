@@ -48,8 +48,8 @@ def test_the_least_divergence_is_proved_and_attained(order, epsilon, delta):
     assert mpf(found) >= exact * (1 - mpf(10) ** -6) - mpf(10) ** -15
 
 
-def test_no_law_with_a_smaller_divergence_has_the_hockey_stick():
-    """Random pairs of laws with delta at epsilon have at least the least divergence [ALCKS, Thm 3]."""
+def test_no_pair_with_a_smaller_divergence_has_the_hockey_stick():
+    """Random pairs of distributions with delta at epsilon have at least the least divergence [ALCKS, Thm 3]."""
     rng = np.random.default_rng(0)
     for _ in range(60):
         p, q = rng.dirichlet(np.full(4, 0.8), 2)

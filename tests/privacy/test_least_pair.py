@@ -76,7 +76,7 @@ def test_the_largest_eta_is_that_of_the_dominating_pair(epsilon, delta):
 @pytest.mark.parametrize("epsilon", [1e-12, 0.5, 3.0, 700.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 0.3])
 @pytest.mark.parametrize("share", [1e-320, 1e-9, 0.25, 0.99])
-def test_the_kept_mass_is_rounded_up_and_near(epsilon, delta, share):
+def test_the_remaining_mass_is_rounded_up_by_few_ulps(epsilon, delta, share):
     """1 - a is at least (eta - delta)(1 + e^eps)/((1 - delta)(e^eps - 1)), and above it by a few ulps [GI, Thm 2]."""
     eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
     same, kept = kept_mass(epsilon, delta, eta)
@@ -91,7 +91,7 @@ def test_the_kept_mass_is_rounded_up_and_near(epsilon, delta, share):
     assert min(exact, mpf(1)) <= kept <= max(float(exact) * (1 + 1e-14), sys.float_info.min)
 
 
-def test_what_is_no_constraint_and_what_leaves_nothing():
+def test_levels_at_the_ends_leave_all_or_no_mass():
     """Without eta all is kept, unless epsilon is zero; an eta below delta is the delta, and keeps nothing."""
     assert kept_mass(1.0, 0.1, None) == (0.1, 1.0)
     assert kept_mass(1.0, 0.1, 1.0) == (0.1, 1.0)
@@ -209,7 +209,7 @@ def test_nearly_equal_slopes_do_not_wear_down():
     assert compose([rows]).local_dp().value >= local_dp(rows).lower > 3.9e-12
 
 
-def test_a_corner_whose_products_underflow_is_kept():
+def test_a_corner_whose_products_underflow_still_counts():
     """A report of probability 1e-320 under one answer tells as much in the dominating pair as in the channel."""
     rows = np.array([[1e-5, 0.5e-5, 1 - 1.5e-5], [1e-320, 1.9e-319, 1.0]])
     assert compose([rows]).local_dp().value >= local_dp(rows).lower > 725

@@ -75,8 +75,8 @@ def test_the_named_pair_is_first():
         assert capacity_bounded(q, [0, 1, 2, 3, 4], divergence).witness.inputs == (0, 4)
 
 
-def test_what_is_claimed_is_the_largest_value():
-    """The tolerance decides who is named, not what is claimed."""
+def test_the_claimed_value_is_the_largest():
+    """The tolerance decides the named witness, not the claimed value."""
     q = np.array([[0.75, 0.25], [0.25, 0.75], [0.75 * (1 + TIE_RTOL / 8), 0.25 * (1 - TIE_RTOL / 8 * 3)]])
     found = local_dp(q)
     assert found.witness.inputs[1] == 1

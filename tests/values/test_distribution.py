@@ -111,8 +111,8 @@ def test_every_kind_of_number_is_taken(values):
         (np.array(["2024-01-01"], dtype="datetime64[D]"), "p0: expected an array of numbers"),
     ],
 )
-def test_what_is_no_distribution(values, message):
-    """Anything that is no probability vector is an error with the argument, the value and the entry."""
+def test_values_that_are_not_distributions_are_refused(values, message):
+    """A value that is not a probability vector is an error with the argument, the value and the entry."""
     with says(message):
         distribution(values, "p0")
 
@@ -124,8 +124,8 @@ def test_the_size_is_checked_first():
 
 
 @pytest.mark.parametrize("counts", [[], [0, 0], [-1, 2]])
-def test_what_are_no_counts(counts):
-    """Empty, all-zero and negative counts are errors."""
+def test_bad_counts_are_refused(counts):
+    """Empty, all-zero and negative counts are refused."""
     with says("counts: expected non-negative counts with a positive sum, got "):
         from_counts(counts)
 
@@ -158,8 +158,8 @@ def test_epsilons_out_of_range(value):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "1", b"1", None, True, [1], 1j, 10**400])
-def test_what_is_no_number(value):
-    """Text, booleans, lists, complex numbers, infinities and not-a-number are errors in every scalar argument."""
+def test_values_that_are_not_numbers_are_refused(value):
+    """Text, booleans, lists, complex numbers, infinities and NaN are refused in every scalar argument."""
     with says("epsilon: expected a positive finite number of nats, got "):
         positive_epsilon(value)
     with says("eta: expected a number in [0, 1], got "):
@@ -181,7 +181,7 @@ def test_the_unit_interval_is_closed():
 
 
 @pytest.mark.parametrize("value", [0, -3, 1.0, 2.5, True, "2", None, math.nan])
-def test_what_is_no_positive_integer(value):
+def test_values_that_are_not_positive_integers_are_refused(value):
     """Only integers from the minimum up are counts; floats and booleans are not."""
     with says("k: expected an integer of at least 1, got "):
         positive_integer(value, "k")

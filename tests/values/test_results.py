@@ -72,7 +72,7 @@ def test_every_certificate_that_files_know_is_made_here(made):
     assert set(encodable_subtypes(Certificate)) <= {type(one) for one in made}
 
 
-def test_what_public_functions_return_is_a_result():
+def test_public_functions_return_results():
     """A public dataclass that a public function returns is a result, or one of those that a person describes."""
     functions = [entry.value for entry in registry().values() if inspect.isfunction(entry.value)]
     returned = " ".join(str(inspect.signature(one).return_annotation) for one in functions)
@@ -144,7 +144,7 @@ def test_certificates_tell_their_kind_and_all_their_numbers(made):
         assert " object at " not in one.to_csv()
 
 
-def test_a_tree_of_boxes_is_told_node_by_node(made):
+def test_a_tree_of_boxes_is_exported_node_by_node(made):
     """The parts of a certificate are dictionaries of their fields, with their kind."""
     tree = next(one for one in made if isinstance(one, BranchDual))
     told = tree.to_dict()["nodes"]
@@ -311,7 +311,7 @@ def test_printed_limits_are_not_understated(made):
                     assert not float(cell) > value
 
 
-def test_cut_tables_say_what_they_cut(made):
+def test_cut_tables_state_the_number_of_rows(made):
     """HTML shows twenty rows and columns, and says of how many; labels are escaped."""
     html = Channel(np.full((24, 30), 1 / 30), [f"<{x}>" for x in range(24)])._repr_html_()
     assert "(first 20 of 24 rows, first 20 of 30 columns)" in html

@@ -70,7 +70,7 @@ def test_a_wrong_function_is_refused_in_words(function, why) -> None:
         optimal_channel(QUESTION, [LocalDP(1.0), function])
 
 
-def test_what_no_channel_meets_is_refused() -> None:
+def test_an_infeasible_expression_is_refused() -> None:
     """A function that no channel satisfies ends in the solver's reason."""
     with pytest.raises(SolverError, match="no channel meets all constraints"):
         optimal_channel(QUESTION, [LocalDP(1.0), lambda q: cp.sum(q) <= -1])

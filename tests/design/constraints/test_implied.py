@@ -40,7 +40,7 @@ def within(constraint, seed):
 
 
 @pytest.mark.parametrize("number", range(len(CONSTRAINTS)))
-def test_channels_within_a_constraint_are_within_what_it_implies(number):
+def test_channels_within_a_constraint_meet_the_implied_caps(number):
     """Total variation, log-ratios of columns and moments of channels on the edge are below the caps."""
     constraint = CONSTRAINTS[number]
     variation = min(variation_cap([constraint], arithmetic).upper for arithmetic in (FLOAT, EXACT))
@@ -105,8 +105,8 @@ def test_which_constraint_says_as_much():
     assert not implied((), LocalDP(1.0))
 
 
-def test_a_constraint_of_ones_own_tells_inputs_apart():
-    """Without a word about symmetry inputs are not merged."""
+def test_a_users_constraint_is_not_taken_for_symmetric():
+    """Inputs are not merged under a constraint that does not declare its symmetry."""
 
     class Own:
         bound = 1.0

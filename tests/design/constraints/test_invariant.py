@@ -41,7 +41,7 @@ def test_two_answers_in_closed_form(share):
 
 @pytest.mark.full
 @pytest.mark.parametrize("caps", [[LocalDP(2.0)], [TotalVariation(0.4)]], ids=["pure", "total variation"])
-def test_the_law_is_kept_to_rounding(caps):
+def test_the_distribution_is_invariant_up_to_rounding(caps):
     """p Q = p to 1e-13, privacy holds, outputs are named as inputs, and no random such channel beats the bound."""
     rng = np.random.default_rng(1)
     p0, p1, p = rng.dirichlet(np.ones(3), 3)
@@ -63,8 +63,8 @@ def test_the_law_is_kept_to_rounding(caps):
         assert utility.value(low * q + (1 - low) * p) <= design.upper_bound * (1 + 1e-9)
 
 
-def test_zeros_of_the_law():
-    """An answer that p never gives is a report that the others never give."""
+def test_a_zero_of_the_distribution_is_never_reported_by_others():
+    """An answer of probability zero under p is never the report of the other answers."""
     p = np.array([0.6, 0.4, 0.0])
     utility = Divergence(JENSEN_SHANNON, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
     design = optimal_channel(utility, [TotalVariation(0.5), Invariant(p)])

@@ -200,7 +200,7 @@ def test_brute_force_of_two_outputs(f):
     assert [g.value <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True)] == [True, True]
 
 
-def test_pure_ldp_uses_only_what_all_answers_allow():
+def test_pure_ldp_uses_only_outputs_of_all_answers():
     """Under pure LDP an output that some answer cannot give is given by none [GI, Def 6]."""
     mask = [[True, True, False], [True, True, True], [True, True, True]]
     utility = Divergence(KL, P0, P1)

@@ -71,7 +71,7 @@ def test_a_certificate_of_another_utility_proves_nothing():
     assert np.isinf(risk.certificate.rebind(loss.utility, risk.constraints, loss.channel).bound)
 
 
-def test_what_is_no_leaf_and_no_certificate_of_a_loss_proves_nothing():
+def test_a_wrong_leaf_or_loss_certificate_proves_no_bound():
     """The leaf of an expected loss, and the loss of private sampling, are nested records: others fail in words."""
     loss = np.abs(np.subtract.outer(np.arange(3), np.arange(3))).astype(float)
     leaf = optimal_channel(ExpectedLoss([0.5, 0.3, 0.2], loss), [TotalVariation(0.4), MASK]).certificate

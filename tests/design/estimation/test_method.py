@@ -117,7 +117,7 @@ def test_d_optimal_value_is_minus_log_det_of_the_information():
     assert design.value == pytest.approx(-np.linalg.slogdet((q / (SKEWED @ q)) @ q.T)[1], rel=1e-9)
 
 
-def test_eta_that_cannot_bind_is_said():
+def test_an_eta_that_cannot_bind_is_noted():
     """An eta above tanh(epsilon/2) changes nothing and the note says so; a smaller one costs precision."""
     utility = FisherInformation(SKEWED)
     loose = optimal_channel(utility, [LocalDP(1.0), TotalVariation(0.9)])

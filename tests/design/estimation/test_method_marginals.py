@@ -66,7 +66,7 @@ def test_a_design_comes_back_from_its_file_with_its_proof(tmp_path):
     ("criterion", "said"),
     [(Marginals((2, 2), pairs=[(0, 1)]), "single questions"), (Marginals((2, 2), [[1, 2], [1, 1]]), "one weight")],
 )
-def test_what_is_not_symmetric_is_refused(criterion, said):
+def test_problems_without_symmetry_are_refused(criterion, said):
     """Pairs, and shares of one question with different weights, have no such symmetry; neither has an uneven pilot."""
     with pytest.raises(InvalidInput, match=said):
         optimal_channel(FisherInformation(criterion.pilot(), criterion), LocalDP(1.0), method=SymmetricMarginals())

@@ -67,7 +67,7 @@ def test_all_thresholds_cost_at_most_one_question_at_random(shape, marginals, ep
     assert ldpopt.privacy.local_dp(design.channel).value <= epsilon
 
 
-def test_a_joint_law_that_is_no_product_is_certified():
+def test_a_dependent_joint_distribution_is_certified():
     """Dependent answers: two even questions with correlation 0.9, where bounds for products are false."""
     same, other = 0.475, 0.025
     criterion = Marginals((2, 2))
@@ -147,7 +147,7 @@ def test_out_of_time_the_bound_of_second_moments_is_left(monkeypatch):
         (FisherInformation(np.full(12, 1 / 12)), "few contrasts"),
     ],
 )
-def test_what_it_refuses_is_said(utility, words):
+def test_unsupported_problems_are_refused_with_a_reason(utility, words):
     """The method says why it does not apply."""
     with pytest.raises(InvalidInput, match=words):
         optimal_channel(utility, LocalDP(1.0), method=ThresholdColumns())

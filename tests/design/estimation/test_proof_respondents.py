@@ -47,8 +47,8 @@ def marginals_of(shape):
 
 @ARITHMETICS
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 2.0, 5.0])
-def test_no_column_tells_more_than_scarf_allows(arithmetic, epsilon):
-    """rho^2 <= sinh^2(epsilon/2) for any law and any functions [Scarf]."""
+def test_no_column_exceeds_the_bound_of_scarf(arithmetic, epsilon):
+    """rho^2 <= sinh^2(epsilon/2) holds for any distribution and any functions [Scarf]."""
     rng = np.random.default_rng(3)
     limit = information_limit(arithmetic.of(epsilon), 0)
     with mpmath.workdps(50):
@@ -237,7 +237,7 @@ def test_forged_parts_are_refused_in_words(name):
     assert found.failures
 
 
-def test_files_keep_every_number_and_say_what_fails(tmp_path):
+def test_files_of_bounds_survive_a_round_trip_and_false_ones_fail(tmp_path):
     """A bound that is saved is read back equal; a file that states more does not verify."""
     made = bound(pilot=(0.3, 0.7))
     path = tmp_path / "least.json"
@@ -252,7 +252,7 @@ def test_files_keep_every_number_and_say_what_fails(tmp_path):
         load_respondents(path)
 
 
-def test_a_plan_and_the_command_say_what_is_proved(tmp_path):
+def test_a_plan_and_the_command_state_the_proved_number(tmp_path):
     """The planner's number is that of its proof; `survey plan --proof` writes it, and `verify` checks it."""
     from typer.testing import CliRunner
 

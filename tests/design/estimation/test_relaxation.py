@@ -53,7 +53,7 @@ def test_no_eigenvalue_is_below(seed, scale):
     assert found >= near - 1e-12 * np.trace(np.abs(matrix))
 
 
-def test_what_entries_are_uncertain_by_is_charged():
+def test_the_bound_covers_the_uncertainty_of_entries():
     """Every matrix between the ends is above the bound, also of balls."""
     matrix = np.diag([1.0, 2.0, 3.0])
     wide = FLOAT.between(matrix - 0.25, matrix + 0.25)
@@ -63,7 +63,7 @@ def test_what_entries_are_uncertain_by_is_charged():
     assert eigenvalue_lower_bound(EXACT.of(matrix)) >= -1e-13
 
 
-def test_what_is_no_number_has_no_bound():
+def test_entries_that_are_not_numbers_have_no_bound():
     """NaN, inf and entries without ends prove nothing; zeros are zero."""
     for bad in (math.nan, math.inf, -math.inf):
         assert eigenvalue_lower_bound(FLOAT.of(np.array([[1.0, bad], [bad, 1.0]]))) == -math.inf

@@ -84,8 +84,8 @@ def test_weights_of_the_variances_are_certified_as_well():
         (20, 3.0, "priced"),
     ],
 )
-def test_what_it_is_not_for_is_refused(k, epsilon, words):
-    """The reason says which of its limits a problem is beyond."""
+def test_unsupported_problems_are_refused_with_a_reason(k, epsilon, words):
+    """The reason names the limit that a problem exceeds."""
     with pytest.raises(InvalidInput, match=words):
         optimal_channel(FisherInformation(skewed(k)), LocalDP(epsilon), method=SmallSets())
 

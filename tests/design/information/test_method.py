@@ -117,7 +117,7 @@ def test_a_tiny_cap_is_met_and_bounded():
     assert optimal_channel(MutualInformation(prior), [LocalDP(1.0), TotalVariation(0.0)]).value == 0
 
 
-def test_what_it_refuses():
+def test_other_utilities_and_constraints_are_refused():
     """Other utilities and other constraints are refused with a sentence."""
     with pytest.raises(InvalidInput, match="BalancedSets"):
         optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0), method=BalancedSets())

@@ -204,7 +204,7 @@ def scanned(one, caps, points=200_001):
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_the_bound_is_what_a_scan_finds_and_both_arithmetics_agree(name):
+def test_the_bound_is_near_a_scan_and_both_arithmetics_agree(name):
     """Chords and tangents between knots lose little: the proof is above a plain scan of s, by less than 1e-5."""
     for one in certificates(PRIOR, CONSTRAINTS[name]):
         charged = float(one._charged(arithmetic(False)).upper)
@@ -222,7 +222,7 @@ def random_channels(count, k=4, m=3):
 
 
 @pytest.mark.full
-def test_no_channel_that_meets_what_it_measures_is_above_the_bound():
+def test_no_channel_exceeds_the_bound_of_its_own_measures():
     """For a channel's own Rényi divergence of orders 1, 2 and 5, its own delta at 1 and its own total variation."""
     for channel in random_channels(2):
         for prior in (PRIOR, np.array([0.97, 0.01, 0.01, 0.01]), RNG.dirichlet(np.ones(4))):
@@ -266,8 +266,8 @@ def test_designs_carry_it(constraint):
     assert design.verify()
 
 
-def test_forged_numbers_prove_nothing_below_what_is_reached():
-    """Whatever stands in the place of a number: a bound that is proved holds for channels that meet the constraints."""
+def test_forged_numbers_prove_no_bound_below_a_reached_value():
+    """A bound that a forged number proves holds for channels that meet the constraints."""
     constraints = CONSTRAINTS["both"]
     design = optimal_channel(MutualInformation(PRIOR), constraints, certify=False)
     tried = proved = 0

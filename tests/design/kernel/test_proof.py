@@ -67,7 +67,7 @@ def test_a_relaxation_has_some_of_the_constraints_and_no_other():
     assert nested.bound >= design.value
 
 
-def test_what_is_no_relaxation_proves_nothing():
+def test_a_wrong_relaxation_proves_no_bound():
     """The relaxation, and the constraints that it has, are records of their kind: others fail in words."""
     u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
     proof = optimal_channel(u, [LocalDP(1.0), Outputs(2)]).certificate
@@ -76,7 +76,7 @@ def test_what_is_no_relaxation_proves_nothing():
         assert fails_in_words(replace(proof, relaxation=replace(proof.relaxation, constraints=other)))
 
 
-def test_what_are_no_certificates_of_the_parts_prove_nothing():
+def test_wrong_certificates_of_parts_prove_no_bound():
     """Each part of a sum has a certificate: fewer, more, and anything else fail in words."""
     u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
     total, caps = WeightedSum([1.0, 2.0], [u, MutualInformation([0.5, 0.3, 0.2])]), (LocalDP(1.0),)
@@ -261,7 +261,7 @@ def test_sets_at_extreme_epsilons_are_bounded_by_their_pairs_optimum(epsilon):
     assert design.upper_bound == pytest.approx(single.upper_bound, rel=1e-8)
 
 
-def test_what_is_no_certificate_of_the_pair_proves_nothing():
+def test_a_wrong_certificate_of_the_pair_proves_no_bound():
     """The pair's certificate, the mixtures and the lower line are nested records: others fail in words."""
     certificate = against("hull").certificate
     for other in (*NO_RECORD, certificate):

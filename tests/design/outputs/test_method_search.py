@@ -49,7 +49,7 @@ def test_searches_repeat_and_improve_with_starts():
     assert made[2].value >= made[0].value * (1 - 1e-9)
 
 
-def test_a_search_is_bounded_and_says_what_it_is():
+def test_a_search_is_bounded_and_named_as_the_method():
     """Its design is feasible, below a valid bound, and names the search as its method."""
     utility = Divergence(JENSEN_SHANNON, [0.5, 0.3, 0.2], [0.1, 0.3, 0.6])
     design = optimal_channel(utility, [LocalDP(1.0)], method=LocalSearch(5))

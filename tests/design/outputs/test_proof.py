@@ -214,8 +214,8 @@ def honest(name, other):
     }.get(name, False)
 
 
-def test_what_is_no_tree_of_leaves_proves_nothing():
-    """Nodes, splits, leaves and their multipliers that are something else, or name a number that is none."""
+def test_a_wrong_tree_of_leaves_proves_no_bound():
+    """Wrong nodes, splits, leaves and multipliers, and positions that do not exist, fail in words."""
     u = utility(3)
     certificate, _ = branched(u, [TotalVariation(0.3), ApproximateLDP(1.0, 0.05), Outputs(2)])
     leaf = certificate.nodes[0]

@@ -100,7 +100,7 @@ def test_known_counts():
     assert len(extreme_columns(limits_of(grid))) == 2604
 
 
-def test_what_has_no_unit(monkeypatch):
+def test_policies_without_a_unit_have_no_list_of_columns(monkeypatch):
     """Weights without a common measure, inputs without a path, limits sixty times another: none; too many: an error."""
     path = limits_of(nx.path_graph(4))
     assert common_unit(path * 2**30) == 2**30

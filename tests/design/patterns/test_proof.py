@@ -120,8 +120,8 @@ def test_proofs_are_tight_at_every_scale_and_in_exact_arithmetic(epsilon, share)
         assert sharp <= made.bound
 
 
-def test_the_asked_epsilon_counts():
-    """The bound is for the epsilon that was asked, so that it is above the value of every channel within it."""
+def test_the_bound_holds_for_the_exact_epsilon():
+    """The bound for the exact epsilon of the constraint exceeds the value of every channel within it."""
     design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), LocalDP(1e-6), method=PatternLP())
     # Two sets of mass a and 1 - a: to first order epsilon^2/2 a (1 - a), and a = 1/2 is reached.
     assert design.upper_bound >= 1e-12 / 8 * (1 - 1e-9)

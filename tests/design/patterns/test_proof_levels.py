@@ -33,7 +33,7 @@ def dual(utility, epsilon, delta):
 
 @pytest.mark.parametrize("ground", [FLOAT, EXACT], ids=["float", "exact"])
 @pytest.mark.parametrize("epsilon", [1e-9, 0.7, 30.0])
-def test_the_enclosed_columns_are_what_they_are_called(epsilon, ground):
+def test_the_enclosed_columns_agree_with_exact_exponentials(epsilon, ground):
     """base + rise encloses e^(level epsilon) over the largest, and the excess its own difference, in fractions of e."""
     import mpmath
 

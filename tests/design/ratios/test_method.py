@@ -221,7 +221,7 @@ def test_merged_answers_lose_little_and_the_bound_holds(f, epsilon, delta):
     assert float(merged.guarantees[0]) <= delta
 
 
-def test_many_answers_are_merged_without_being_asked():
+def test_many_answers_are_merged_by_default():
     """300 answers are too many to exchange at every ratio; one channel and a bound above it come back in seconds."""
     design = optimal_channel(Divergence(KL, *pair(300, 1)), ApproximateLDP(1.0, 0.05))
     assert design.method == "exchange on 20 merged inputs"

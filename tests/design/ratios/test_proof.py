@@ -341,7 +341,7 @@ def test_hypotheses_with_zeros_have_finite_optima(name, f):
     assert design.certificate.verify(exact=True).bound == pytest.approx(design.upper_bound, rel=1e-9)
 
 
-def test_what_remains_above_a_tangent():
+def test_the_rest_above_a_tangent_is_bounded():
     """f(u) - tangent at R <= c R^(p-o)/(o-1) (u^o - o u + o - 1) for u >= R, in 50 digits."""
     with mpmath.workdps(50):
         for f, p, c in ((lambda u: u * mpmath.log(u), 1, 1), (lambda u: (u - 1) ** 2, 2, 1)):
@@ -364,8 +364,8 @@ def is_empty(value):
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["approximate", "loss"])
-def test_what_is_no_record_of_multipliers_proves_nothing(name):
-    """Multipliers, the constraints that they are for, classes and knots that are something else fail in words."""
+def test_a_wrong_record_of_multipliers_proves_no_bound(name):
+    """Wrong values in place of multipliers, their constraints, classes and knots fail in words."""
     certificate = made(name).certificate
     one = certificate.multipliers[-1]
     for other in NO_RECORD:

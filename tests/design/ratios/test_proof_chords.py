@@ -139,7 +139,7 @@ def test_small_shortfalls_cost_little(spread):
     assert 0 < found <= 4e-12 * 3 * 0.7 / (3 * level + 1)
 
 
-def test_what_is_not_known_proves_nothing():
+def test_unknown_gains_have_an_infinite_residual():
     """Reduced gains that may be infinite leave an infinite residual."""
     for bad in (math.inf, math.nan):
         enclosed = FLOAT.of(np.array([[bad, -1.0]]))

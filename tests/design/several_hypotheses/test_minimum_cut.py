@@ -25,8 +25,8 @@ def kept(profits, pairs, side):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_flow_leaves_what_the_best_subset_keeps(seed):
-    """Max flow, min cut: the profit that no flow can move is that of the best of all 2^k subsets, and `side` is one."""
+def test_the_flow_leaves_the_profit_of_the_best_subset(seed):
+    """The profit that no flow can move is that of the best of all 2^k subsets, and `side` is one."""
     k = 5 + seed % 4
     profits, pairs = problem(k, seed)
     subsets = ((np.arange(2**k)[:, None] >> np.arange(k)) & 1) == 1
@@ -86,7 +86,7 @@ def test_problems_routed_together_do_not_mix(k, monkeypatch):
         assert [kept(h, pairs, own) for h, own in zip(profits, side, strict=True)] == pytest.approx(alone, abs=1e-9)
 
 
-def test_what_is_not_sent_is_known_without_error():
+def test_zero_flows_are_enclosed_without_error():
     """Where nothing is routed the answer is zero between two zeros; a flow is known within the rounding of its sums."""
     profits, pairs = problem(5, 1)
     gains = np.abs(profits)

@@ -100,7 +100,7 @@ def test_answers_that_never_occur_copy_another():
     assert design.verify()
 
 
-def test_it_is_kept_in_files(tmp_path):
+def test_the_bound_survives_a_file(tmp_path):
     """The bound is the same when the design is read again, in balls too."""
     design = optimal_channel(even(10), [LocalDP(1.0), TotalVariation(0.2)])
     design.save(tmp_path / "design.json")
@@ -150,8 +150,8 @@ def test_flat_sets_separate_all_pairs_alike(k, size):
         (MutualInformation([0.2, 0.8]), [LocalDP(1.0)], "not even"),
     ],
 )
-def test_what_it_is_not_for_is_refused(utility, constraints, words):
-    """The reason says which of its limits a problem is beyond."""
+def test_unsupported_problems_are_refused_with_a_reason(utility, constraints, words):
+    """The reason names the limit that a problem exceeds."""
     with pytest.raises(InvalidInput, match=words):
         optimal_channel(utility, constraints, method=SymmetricSets())
 

@@ -65,7 +65,7 @@ def test_large_epsilon_loses_nothing(f, pair, eta):
         assert true * (1 - mpmath.mpf(4e-12)) <= design.value <= true
 
 
-def test_the_cap_leaves_what_the_envelope_says():
+def test_the_value_under_a_cap_is_that_of_the_envelope():
     """With P0 = (.5, .3, .2), P1 = (.2, .8, 0) and epsilon = 700, a cap of 0.3 leaves 0.3 times the optimum without it.
 
     Every partition's total variation is 1 to 300 digits there, so that the envelope is a line [theory of certificates].
@@ -132,7 +132,7 @@ NOTHING = [
     [Divergence(KL, P0, P1), Divergence(TOTAL_VARIATION, P0, P1), MutualInformation(P0)],
     ids=lambda u: u.name,
 )
-def test_under_a_cap_of_zero_nothing_is_kept_and_that_is_proved(utility, constraints):
+def test_a_cap_of_zero_has_a_proved_optimum_of_zero(utility, constraints):
     """Also where full disclosure is worth infinitely much."""
     design = optimal_channel(utility, constraints)
     assert (design.value, design.upper_bound, design.certified) == (0.0, 0.0, True)

@@ -47,7 +47,7 @@ KINDS = ("apart", "near", "zeros", "tiny")
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", DIVERGENCES)
-def test_no_factor_is_below_what_a_block_needs(monkeypatch, name, kind):
+def test_no_factor_is_below_the_need_of_a_block(monkeypatch, name, kind):
     """Of potentials that are right, scaled, or disturbed by 1e-14 to 1: the factor is that of all pairs, or larger."""
     monkeypatch.setattr(blocks, "MAX_BAND_INPUTS", 4)
     monkeypatch.setattr(blocks, "LEAF_SIZE", 2)
@@ -69,7 +69,7 @@ def test_no_factor_is_below_what_a_block_needs(monkeypatch, name, kind):
             assert found <= max(needed * (1 + 1e-9), 1 + 1e-9) or needed > 1 + 1e-5
 
 
-def test_what_floats_do_not_settle_is_a_superset_of_what_is_not_paid():
+def test_blocks_unsettled_by_floats_include_all_unpaid_ones():
     """Every block that is worth more than is paid for it is among those that balls look at again."""
     rng = np.random.default_rng(0)
     p0, p1 = hypotheses(rng, 200, "apart")

@@ -77,7 +77,7 @@ def test_the_pilot_is_a_product_with_the_last_question_fastest():
         (lambda: Marginals((2, 3)).pilot([0.5, 0.5], [0.5, 0.5]), "3 entries"),
     ],
 )
-def test_what_is_wrong_is_said(make, words):
+def test_bad_marginals_are_refused_in_one_line(make, words):
     """Wrong shapes, weights, pairs, contrasts and pilots are refused in one line."""
     with pytest.raises(InvalidInput, match=words):
         make()
