@@ -237,7 +237,7 @@ def test_erasing_needs_a_probability_and_a_free_label():
 
 
 @given(channels(positive=True), st.data())
-def test_splitting_outputs_and_merging_them_is_nothing(q, data):
+def test_merging_undoes_a_split_of_outputs(q, data):
     """merge() undoes a public split of outputs: the guarantees stay, and no two columns are proportional."""
     share = data.draw(st.floats(0.1, 0.9))
     split = Channel(np.hstack([share * q.matrix, (1 - share) * q.matrix, np.zeros((q.shape[0], 1))]))

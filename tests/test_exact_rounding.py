@@ -244,7 +244,7 @@ def test_a_ratio_of_two_at_log_two_rounded_down_is_refused():
     assert int(weights.max()) == 23
 
 
-def test_a_denominator_that_leaves_nothing_says_so():
+def test_a_denominator_too_small_for_epsilon_is_refused():
     """One die cannot randomize five answers at epsilon 0.1."""
     with pytest.raises(InvalidInput, match="denominator: expected a larger one"):
         randomized_response(5, 0.1).exact(denominator=6)

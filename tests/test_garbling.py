@@ -12,15 +12,15 @@ from ldpopt.garbling import deficiency, is_garbling
 from ldpopt.mechanisms import randomized_response
 
 
-def drawn(seed, k, m):
+def random_channel(seed, k, m):
     return np.random.default_rng(seed).dirichlet(np.ones(m), size=k)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_post_processing_is_a_garbling_and_rarely_the_other_way(seed):
     """What `@` makes is garbled; the original is not, unless nothing was lost."""
-    wide = Channel(drawn(seed, 3, 4))
-    made = wide @ drawn(seed + 100, 4, 3)
+    wide = Channel(random_channel(seed, 3, 4))
+    made = wide @ random_channel(seed + 100, 4, 3)
     assert made.garbles(wide)
     assert not wide.garbles(made)
     assert wide.garbles(wide)
@@ -28,7 +28,7 @@ def test_post_processing_is_a_garbling_and_rarely_the_other_way(seed):
 
 def test_a_permutation_of_the_reports_loses_nothing():
     """Renamed, split and merged reports that say the same garble each other."""
-    wide = Channel(drawn(1, 3, 3))
+    wide = Channel(random_channel(1, 3, 3))
     split = Channel(np.hstack([wide.matrix[:, ::-1] * 0.25, wide.matrix * 0.75]))
     assert split.garbles(wide)
     assert wide.garbles(split)

@@ -51,15 +51,17 @@ def name_of(module: list[str]) -> str:
 @cache
 def statements(source: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
     """Every statement of import in a source, wherever it stands; both graphs of imports are made of them."""
-    return tuple(node for node in within(ast.parse(source)) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    return tuple(
+        node for node in nested_statements(ast.parse(source)) if isinstance(node, (ast.Import, ast.ImportFrom))
+    )
 
 
-def within(node: ast.AST) -> Iterator[ast.AST]:
+def nested_statements(node: ast.AST) -> Iterator[ast.AST]:
     """All statements in a statement; no expression has one in it."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
             yield child
-            yield from within(child)
+            yield from nested_statements(child)
 
 
 def imports(source: str, module: list[str], is_package: bool) -> Iterator[tuple[str, int]]:

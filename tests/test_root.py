@@ -61,7 +61,7 @@ def test_a_kind_is_one_file():
     assert places == sorted(set(places))
 
 
-def test_a_class_of_ones_own_does_not_register():
+def test_a_users_class_does_not_register():
     """A user's own utility is used as it is, and no file can name it."""
 
     class Mine(Utility):

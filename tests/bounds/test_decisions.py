@@ -32,7 +32,7 @@ def test_chernoff_reaches_the_published_value():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(3))
-def test_no_channel_decides_faster_and_the_design_does_it(seed):
+def test_no_channel_decides_faster_than_the_design(seed):
     """Random channels within the limit stay below `upper`, and the reports of the design reach `lower`."""
     rng = np.random.default_rng(seed)
     k, epsilon = 4, (0.3, 1.0, 3.0)[seed]

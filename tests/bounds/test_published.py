@@ -241,7 +241,7 @@ def test_randomized_response_attains_chi_squared(epsilon):
 
 
 @pytest.mark.parametrize("divergence", SQUARED, ids=lambda f: f.name)
-def test_close_pairs_attain_it_in_the_limit(divergence):
+def test_close_pairs_attain_the_bound_in_the_limit(divergence):
     """[AZ] For pairs at distance d about the uniform one, the ratio to the bound is 1 - O(d^2)."""
     short = []
     for d in (0.02, 0.01):

@@ -44,14 +44,14 @@ agreement, kinds = _load("agreement"), _load("kinds")
 CRITERIA = {}
 
 
-def test_they_agree_about_designs(tmp_path):
+def test_both_checkers_accept_random_designs(tmp_path):
     """Both accept 16 random designs, and their values and bounds agree to 1e-9 of themselves."""
     for number in range(16):
         _, design = agreement.designed(20, number, largest=10)
         assert agreement.disagreement(design, tmp_path) == ""
 
 
-def test_they_refuse_forgeries(tmp_path):
+def test_both_checkers_refuse_forgeries(tmp_path):
     """Neither accepts one of 18 files in which something that is claimed is false."""
     for how, document in islice(agreement.forgeries(20), 18):
         assert agreement.accepted_by(document, tmp_path) == [], how
@@ -103,7 +103,7 @@ def test_blocks_of_large_files_are_screened_rightly(monkeypatch):
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 5, 40, 3285])
-def test_they_agree_about_changed_files(number):
+def test_both_checkers_agree_on_changed_files(number):
     """The honest file holds for both, and of six changed ones both say the same, but for less than a rounding."""
     _, document = kinds.honest(number)
     assert kinds.both(document) == "accepted by both"
@@ -175,7 +175,7 @@ def test_both_checkers_agree_on_the_bound_by_the_information_of_a_report(criteri
 @pytest.mark.parametrize(
     ("kind", "constraint", "k"), [("marginals", "LDP", 6), ("marginals", "a path", 4), ("sum", "TV", 4)]
 )
-def test_they_agree_about_shares_and_parts(kind, constraint, k):
+def test_both_checkers_agree_on_shares_and_sums(kind, constraint, k):
     """Designs for shares of two questions, and sums of utilities, hold for both; a bound 1e-6 better for neither."""
     rng = np.random.default_rng(8)
     design = ldpopt.optimal_channel(kinds.utility_of(kind, k, rng), kinds.asked(constraint, k, rng))

@@ -82,8 +82,8 @@ def test_extremes_fail_closed(epsilon, goal):
         assert bound is None or 0 <= bound.delta(epsilon, goal) <= 1
 
 
-def test_without_anybody_left_nothing_is_bounded():
-    """With R above n - 2 there are no others left: the integral alone would be 0, and the package says 1 instead."""
+def test_a_crowd_without_other_respondents_has_no_bound():
+    """With R above n - 2 no other respondents remain: the integral alone would be 0, and the bound is 1 instead."""
     rows = randomized_response(3, 1.0).matrix
     crowd = AnyCrowd.from_rows(rows, 200)
     assert crowd is not None

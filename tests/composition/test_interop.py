@@ -21,7 +21,7 @@ dp_accounting = pytest.importorskip("dp_accounting")
 ONE = dp_accounting.NeighboringRelation.REPLACE_ONE
 
 
-def told(event, *deltas):
+def accountant_epsilons(event, *deltas):
     """What the accountant by privacy-loss distributions says at each delta, and that by Rényi divergences."""
     pld, rdp = dp_accounting.pld.PLDAccountant(ONE), dp_accounting.rdp.RdpAccountant(neighboring_relation=ONE)
     pld, rdp = pld.compose(event), rdp.compose(event)
@@ -51,7 +51,7 @@ def test_accountants_say_no_less_than_is_true():
         for count in (1, 5):
             event = to_dp_event(Ledger().add(channel, count))
             deltas = (1e-6, 1e-3)
-            for delta, (by_pld, by_rdp) in zip(deltas, told(event, *deltas), strict=True):
+            for delta, (by_pld, by_rdp) in zip(deltas, accountant_epsilons(event, *deltas), strict=True):
                 true = compose([channel] * count).approximate_dp(delta)
                 assert by_pld >= true.lower - 2e-4 * count  # its grid has cells of 1e-4
                 assert by_rdp >= true.lower * (1 - 1e-9)

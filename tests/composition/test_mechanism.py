@@ -13,7 +13,7 @@ from ldpopt.composition.mechanism import best_in_order, best_pair
 from ldpopt.mechanisms import ContinuousPair, gaussian, laplace
 
 
-def drawn(rng, most=3, scale=16):
+def random_rational_channel(rng, most=3, scale=16):
     """A channel with rational entries, as fractions and as floats that are exactly those."""
     k, m = int(rng.integers(2, most + 1)), int(rng.integers(2, most + 1))
     rows = []
@@ -35,7 +35,11 @@ def test_lists_of_channels_against_every_strategy(seed):
     """
     rng = np.random.default_rng([5, seed])
     same = seed % 2 == 0
-    channels = [drawn(rng, 3 if same else 2)] * 2 if same else [drawn(rng, 2) for _ in range(3)]
+    channels = (
+        [random_rational_channel(rng, 3 if same else 2)] * 2
+        if same
+        else [random_rational_channel(rng, 2) for _ in range(3)]
+    )
     composed = compose([floats(channel) for channel in channels])
     for epsilon in (0.0, 0.3, 1.0):
         ratio = Fraction(math.exp(epsilon))
@@ -149,7 +153,7 @@ def test_noise_beside_a_channel_is_bracketed():
 
 
 @pytest.mark.full
-def test_where_nothing_is_known_from_below_the_lower_end_is_zero():
+def test_pairs_that_need_not_be_attained_have_a_lower_end_of_zero():
     """Densities of a caller beside a channel are covered by a pair that dominates them, which need not be attained."""
     pair = gaussian(1.0).pair
     plain = ContinuousPair(pair.log_p, pair.log_q, pair.edges)

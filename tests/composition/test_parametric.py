@@ -16,8 +16,8 @@ from ldpopt.numbers.tolerances import ROW_SUM
     "parameters",
     [(1.0,), (1.0, 0.1), (1.0, 0.1, 0.2), (0.0,), (0.0, 0.1), (1.0, 0.0, 0.0), (1.0, 1.0), (700.0,), (3.0, 0.2, 0.1)],
 )
-def test_it_is_the_pair_of_the_parameters(parameters):
-    """Its law is that of `FinitePair.of_parameters`, with the losses it should have."""
+def test_the_pair_is_that_of_its_parameters(parameters):
+    """The distribution is that of `FinitePair.of_parameters`, with the expected losses."""
     pair, same = ParametricPair.from_parameters(*parameters), FinitePair.of_parameters(*parameters).ordered
     np.testing.assert_allclose(pair.p, same.p, rtol=1e-14)
     np.testing.assert_allclose(pair.losses, same.losses, rtol=1e-12, atol=1e-14)

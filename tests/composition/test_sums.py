@@ -194,7 +194,7 @@ def test_one_use_keeps_its_own():
     assert Ledger().add(q).mcdp().mu == pytest.approx(float(own.mu), rel=1e-12)
 
 
-def test_no_scale_breaks_it():
+def test_sums_are_sound_at_every_scale():
     """Tiny, huge, infinite and zero parameters: never below the plain sum of squares, never an error."""
     assert compose_mcdp([(MCDP(0.0, 1e-170), 4)], adaptive=False).tau >= 2e-170
     assert compose_mcdp([(MCDP(1.0, 1e-170), 4)]).tau >= 2e-170

@@ -59,7 +59,7 @@ def exact(f, p0, p1, epsilon, eta=1.0):
     return float(optimum(divergence_utility(f, p0, p1), epsilon, eta).lower)
 
 
-def kept(f, p0, p1, matrix):
+def exact_value(f, p0, p1, matrix):
     """What a channel keeps, in high precision."""
     with mpmath.workdps(80):
         return float(divergence_utility(f, p0, p1).value(rows_of(np.asarray(matrix))))
@@ -161,7 +161,7 @@ def test_renyi_designs_of_near_hypotheses_are_nearly_optimal():
     p1 /= p1.sum()
     design = optimal_channel(Divergence(KL, p0, p1), RenyiLDP(2.0, 0.5))
     flip = binary(lambda q: renyi_two(q) <= 0.5, 3)
-    assert design.value >= 0.999 * kept(("kl",), p0, p1, flip)
+    assert design.value >= 0.999 * exact_value(("kl",), p0, p1, flip)
     assert math.isfinite(design.upper_bound)
 
 
@@ -187,7 +187,7 @@ def test_a_renyi_constraint_is_solved_at_small_and_large_epsilon(epsilon):
     p1 = [0.2, 0.4, 0.4]
     design = optimal_channel(Divergence(KL, P0, p1), RenyiLDP(2.0, epsilon))
     flip = binary(lambda q: renyi_two(q) <= epsilon, 3)
-    assert design.value >= 0.999 * kept(("kl",), P0, p1, flip)
+    assert design.value >= 0.999 * exact_value(("kl",), P0, p1, flip)
     assert design.value <= design.upper_bound < math.inf
 
 
@@ -197,12 +197,12 @@ def test_concentrated_privacy_at_a_small_rho_keeps_something():
     p0, p1 = [0.7, 0.3], [0.4, 0.6]
     design = optimal_channel(Divergence(KL, p0, p1), ConcentratedLDP(1e-4), method=TangentExchange(accuracy=1e-4))
     flip = binary(lambda q: float(zcdp(q)) <= 1e-4, 2)
-    assert design.value >= 0.999 * kept(("kl",), p0, p1, flip) > 0
+    assert design.value >= 0.999 * exact_value(("kl",), p0, p1, flip) > 0
 
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("number", [0, 2, 5, 7])
-def test_differences_near_one_in_ten_million_raise_nothing_raw(number):
+def test_differences_near_one_in_ten_million_raise_no_raw_error(number):
     """Hypotheses 1e-7 apart, mixed constraints: a design, or an error of the package."""
     rng = np.random.default_rng(number)
     k = 3 if number < 4 else 2
@@ -247,7 +247,7 @@ def test_losses_and_few_outputs_are_solved_at_large_epsilon(epsilon):
     assert loss.value >= -1e-9
     two = optimal_channel(Divergence(KL, P0, P1), [LocalDP(epsilon), Outputs(2)])
     flip = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    assert two.value >= 0.999 * kept(("kl",), P0, P1, flip)
+    assert two.value >= 0.999 * exact_value(("kl",), P0, P1, flip)
 
 
 def test_a_path_with_rare_inputs_reaches_its_optimum():

@@ -117,7 +117,7 @@ OWN = FDivergence(lambda t: (t - 1) ** 2, name="my square")
     ],
     ids=["utility", "function", "constraint", "law", "certificate"],
 )  # fmt: skip
-def test_code_of_ones_own_fits_in_no_file(part, change, tmp_path):
+def test_user_code_is_refused_by_files(part, change, tmp_path):
     """The error names the part that is code, and nothing is written."""
     with pytest.raises(InvalidInput, match="is code and fits in no file") as error:
         replace(PLAIN, **change).save(tmp_path / "design.json")

@@ -47,8 +47,8 @@ def test_the_page_runs(page):
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 3.0, 60.0])
-def test_under_pure_ldp_it_is_like_those_of_the_package(page, epsilon):
-    """At every epsilon the bound is tight; two answers of a uniform law are guessed with e^epsilon/(1 + e^epsilon)."""
+def test_a_users_utility_has_a_tight_bound_under_pure_ldp(page, epsilon):
+    """The bound is tight at every epsilon; two equally likely answers are guessed with e^epsilon/(1 + e^epsilon)."""
     design = optimal_channel(page["Guessing"]([0.5, 0.5]), LocalDP(epsilon))
     assert design.certified
     assert design.upper_bound == pytest.approx(1 / (1 + math.exp(-epsilon)), rel=1e-9)

@@ -53,7 +53,7 @@ def test_a_constraint_is_rebuilt_from_its_parameters(kind):
     assert types_with_parameters(constraints, [asked.name for asked in kind.asks]) == (kind,)
 
 
-def test_names_stand_for_the_kinds_that_ask_for_most():
+def test_parameter_names_select_the_kind_with_most_parameters():
     """epsilon with delta is one constraint, and a name without the others of its kind is refused."""
     names = [kind.__name__ for kind in types_with_parameters(constraints, list(VALUES))]
     assert names == ["ApproximateLDP", "ConcentratedLDP", "RenyiLDP", "TotalVariation", "Outputs"]

@@ -244,7 +244,7 @@ def test_planes_touch_and_cover_at_every_scale(apart):
     assert value_of(KL, pair, columns) == pytest.approx(float(own.sum()))
 
 
-def drawn(seed):
+def random_scaled_problem(seed):
     """A random problem of the kinds above, at random scales."""
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 5))
@@ -278,7 +278,7 @@ def drawn(seed):
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_random_problems_at_random_scales(seed):
     """A design within its constraints that no private mixture of a random channel beats, with a bound above both."""
-    f, p, q, constraints = drawn(seed)
+    f, p, q, constraints = random_scaled_problem(seed)
     utility = Divergence(f, p, q)
     design = optimal_channel(utility, constraints)
     assert holds(design)

@@ -336,8 +336,8 @@ TWINS = {KL: lambda t: t * np.log(t), CHI_SQUARED: lambda t: (t - 1) ** 2, REVER
 
 
 @pytest.mark.parametrize("named", TWINS, ids=lambda f: f.name)
-def test_functions_of_ones_own_are_enclosed_with_a_margin(named):
-    """The enclosure of one's own function holds the named twin's, up to the linear part that f'(1) leaves."""
+def test_user_functions_are_enclosed_with_a_margin(named):
+    """The enclosure of a user's function holds the named twin's, up to the linear part that f'(1) leaves."""
     mine = FDivergence(TWINS[named], name="mine")
     d, b = np.array([0.1, -0.2, 1e-6, 0.0, -0.25, 0.3]), np.array([0.5, 0.3, 0.5, 0.5, 0.25 + 1e-9, 1e-3])
     found = enclosed_excess(mine, FLOAT.of(d), FLOAT.of(b))

@@ -44,8 +44,8 @@ def test_a_lock_is_held_by_one(tmp_path: Path) -> None:
         assert not path.exists()
 
 
-def test_an_error_releases_it(tmp_path: Path) -> None:
-    """Whatever ends the block, the lock is free."""
+def test_an_error_releases_the_lock(tmp_path: Path) -> None:
+    """The lock is free after any end of the block."""
     for _ in range(2):
         with pytest.raises(KeyError), hold_lock(tmp_path / "lock", "folder", "a free one"):
             raise KeyError

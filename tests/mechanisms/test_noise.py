@@ -111,7 +111,7 @@ def test_trade_off_is_gaussian_dp_of_gaussian():
     assert gaussian(0.7).pair.trade_off_at([0.0, 1.0]).tolist() == pytest.approx([1.0, 0.0], abs=1e-11)
 
 
-def test_restricted_kl_is_all_of_it_of_gaussian():
+def test_restricted_kl_of_gaussian_is_its_whole_kl():
     """Affine features reach the whole KL divergence of the Gaussian mechanism [CIM, Thm 10]."""
     m = gaussian(2.5, 2.0)
     assert m.restricted_kl().value == pytest.approx(m.pair.renyi(1).value, rel=1e-12)

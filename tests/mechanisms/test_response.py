@@ -249,7 +249,7 @@ def test_the_float_channel_measures_the_same(epsilon):
     assert math.isinf(float(local_dp(made)))
 
 
-def test_it_beats_the_coin_by_the_promised_share():
+def test_the_two_step_mechanism_beats_the_coin_by_the_stated_share():
     """Three-piece f on three even answers: e(e-1)/((e+1)(2e^2+e-2)) above the coin, 8.355 % at epsilon = 0.757."""
     epsilon = 0.757
     e = math.exp(epsilon)

@@ -52,7 +52,7 @@ def test_toward_privacy_leaves_room(epsilon):
 
 
 @given(st.floats(1e-4, 30), st.integers(2, 1000))
-def test_a_matrix_built_from_it_stays_within_epsilon(epsilon, k):
+def test_a_matrix_of_the_rounded_growth_stays_within_epsilon(epsilon, k):
     """The log of the ratio of two float entries of k-ary randomized response never exceeds epsilon."""
     growth = math.exp(toward_privacy(epsilon))
     high, low = growth / (growth + k - 1), 1 / (growth + k - 1)

@@ -61,7 +61,7 @@ def test_bad_targets():
 
 @settings(max_examples=20)
 @given(st.floats(1e-3, 20.0), st.floats(1e-12, 0.5))
-def test_a_printed_budget_is_not_above_it(epsilon, delta):
+def test_a_printed_budget_is_not_above_the_calibrated_one(epsilon, delta):
     """What a calibration prints, read back, allows no more than what it found; the order it is for is not lowered."""
     target = ApproximateDP(epsilon, delta)
     for found in (largest_rho(target), largest_rho_sharp(target), largest_pure(target), largest_renyi(target, 1e7 / 3)):

@@ -142,7 +142,7 @@ def test_the_trimmed_pair_minimises_every_renyi_divergence():
             assert trimmed == pytest.approx(best, rel=1e-6)
 
 
-def test_it_is_between_nothing_and_zcdp():
+def test_approximate_zcdp_is_between_zero_and_zcdp():
     """delta = 0 is zCDP; more delta costs less; from the total variation on it is zero."""
     q = [[0.6, 0.3, 0.1], [0.1, 0.4, 0.5]]
     assert approximate_zcdp(q, 0.0).value == pytest.approx(zcdp(q).value, rel=1e-10)
@@ -171,7 +171,7 @@ def test_an_epsilon_delta_channel_is_approximately_concentrated():
         assert approximate_zcdp(q, delta, xi=epsilon * (1 + 1e-9)).value <= 1e-9
 
 
-def test_it_gives_back_an_epsilon_at_delta():
+def test_approximate_zcdp_returns_the_epsilon_at_delta():
     """delta-approximate (xi, 0)-zCDP is (xi, delta)-DP [BS, Lem 8.8]: rho is zero only when xi reaches epsilon."""
     q = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]]
     epsilon = 0.8

@@ -25,7 +25,7 @@ def coins(order, epsilon, delta, heads):
     return mpmath.log(heads**a * other ** (1 - a) + (1 - heads) ** a * (1 - other) ** (1 - a)) / (a - 1)
 
 
-def least(order, epsilon, delta):
+def least_over_coins(order, epsilon, delta):
     """The same at the best coin, by golden section on the logit of its share beyond delta."""
     with mpmath.workdps(300):
 
@@ -43,7 +43,7 @@ ORDERS, EPSILONS, DELTAS = [1.0001, 2.0, 500.0], [0.0, 0.3, 60.0], [1e-12, 1e-3,
 )
 def test_the_least_divergence_is_proved_and_attained(order, epsilon, delta):
     """It is at most that of every pair of coins with this hockey stick, and nearly that of the best [ALCKS, Thm 3]."""
-    exact, found = least(order, epsilon, delta), least_divergence(order, epsilon, delta)
+    exact, found = least_over_coins(order, epsilon, delta), least_divergence(order, epsilon, delta)
     assert mpf(found) <= exact
     assert mpf(found) >= exact * (1 - mpf(10) ** -6) - mpf(10) ** -15
 
@@ -75,7 +75,7 @@ def test_the_conversion_is_sound_and_the_best(order, divergence, delta):
     assert found <= max(plain, 0.0) * (1 + 1e-12) + 1e-15
     assert least_divergence(order, found, delta) >= divergence * (1 - 1e-13)
     if order > 1.1 and found > 1e-6 and plain > found * (1 + 1e-9):  # nearer to one the proof loses digits
-        assert least(order, found * (1 - 1e-6), delta) < divergence
+        assert least_over_coins(order, found * (1 - 1e-6), delta) < divergence
 
 
 def test_the_sharp_conversion_improves_on_the_closed_form():

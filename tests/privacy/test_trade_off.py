@@ -73,7 +73,7 @@ def test_the_curve_of_the_dominating_pair_is_corollary_1():
 
 
 def test_the_inverse_exchanges_hypotheses_and_symmetrization_takes_the_envelope():
-    """The inverse exchanges the hypotheses, symmetrization takes their envelope, and a channel has a symmetric curve."""
+    """The inverse exchanges the hypotheses, symmetrization takes their envelope, and channels have symmetric curves."""
     rng = np.random.default_rng(2)
     p, q = rng.dirichlet(np.ones(4), 2)
     forth, back = TradeOffCurve.of_pair(p, q), TradeOffCurve.of_pair(q, p)

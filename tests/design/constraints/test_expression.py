@@ -31,7 +31,7 @@ def test_a_function_of_the_matrix_holds_for_the_very_outputs_that_it_names(other
     assert 0 < design.value <= design.upper_bound
 
 
-def test_the_bound_is_that_of_the_problem_without_it() -> None:
+def test_the_bound_ignores_the_users_function() -> None:
     """What a function asks is unknown to proofs: the bound is the optimum of the other constraints."""
     free = optimal_channel(QUESTION, LocalDP(1.0))
     design = optimal_channel(QUESTION, [LocalDP(1.0), first])

@@ -28,7 +28,7 @@ CONSTRAINTS = [
 ]
 
 
-def within(constraint, seed):
+def random_edge_channel(constraint, seed):
     """A random channel on the edge of the constraint."""
     raw = np.random.default_rng(seed).dirichlet(np.full(4, 0.4), 3)
     mean, low, high = raw.mean(axis=0), 0.0, 1.0
@@ -46,7 +46,7 @@ def test_channels_within_a_constraint_meet_the_implied_caps(number):
     variation = min(variation_cap([constraint], arithmetic).upper for arithmetic in (FLOAT, EXACT))
     spread = constraint.spread(range(3), EXACT)
     for seed in range(3):
-        matrix = within(constraint, seed)
+        matrix = random_edge_channel(constraint, seed)
         assert total_variation(Channel(matrix)).lower <= variation
         if spread is not None:
             assert np.log(matrix.max(axis=0) / matrix.min(axis=0)).max() <= spread.upper * (1 + 1e-12)

@@ -44,7 +44,7 @@ def test_mixed_questions_are_certified(shape):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5])
-def test_it_agrees_with_the_cone_program(epsilon):
+def test_marginal_designs_agree_with_the_cone_program(epsilon):
     """Weights of questions count; another method that knows no symmetry finds and proves the same value."""
     here, there = designed((2, 3), epsilon, (1.0, 4.0)), designed((2, 3), epsilon, (1.0, 4.0), ThresholdColumns())
     assert "images" in here.method

@@ -131,8 +131,8 @@ def test_no_bound_is_above_the_optimum(criterion, epsilon):
         assert 0 < made.bound <= design.value
 
 
-def test_problems_that_it_is_not_about():
-    """A criterion that is no sum of variances, and no epsilon between all inputs, are refused in words."""
+def test_unsupported_problems_are_refused_in_words():
+    """A criterion that is not a sum of variances, and a missing epsilon between all inputs, are refused in words."""
     channel = one_at_random(2, 1.0)
     for criterion, constraint, words in (
         (DOptimal(), LocalDP(1.0), "no sum of variances"),
@@ -343,7 +343,7 @@ def test_uneven_questions_together_need_as_many_as_their_plan(tmp_path):
 
 
 @pytest.mark.parametrize("field", ["kernel", "rows", "relaxed", "variances", "pilots"])
-def test_forged_kernels_prove_nothing(field):
+def test_forged_kernels_prove_no_bound(field):
     """Another kernel, other prices or a kernel for other targets do not prove the number."""
     proof = uneven_plan().proof
     forged = {

@@ -103,7 +103,7 @@ def test_any_numbers_give_a_sound_violation(seed):
         assert most <= guessed.gain_bound(charges, arithmetic.of(0.8)) < math.inf
 
 
-def test_numbers_that_are_none_prove_nothing():
+def test_bad_numbers_prove_no_bound():
     """Spans below zero, numbers that are missing, too many or not numbers bound nothing."""
     kernel, prior = some_kernel(4, 1)
     charges = Charges.from_kernel(FLOAT.of(kernel), prior, np.ones(4), np.zeros((4, 4)))
@@ -179,7 +179,7 @@ def test_the_relaxed_bound_is_never_below_the_listed_one(graph):
     assert most <= bound <= 1.2 * most
 
 
-def test_weights_of_another_graph_prove_nothing():
+def test_weights_of_another_graph_prove_no_bound():
     """A certificate whose relaxation does not fit its constraints bounds nothing."""
     p, kernel, limits = priced(GRAPHS[0], 6)
     rows, pairs, relaxed = relax_policy(kernel.T @ kernel, p, limits)

@@ -44,7 +44,7 @@ def test_no_channel_is_below_the_bound_without_pricing(seed, k, epsilon):
 
 
 @pytest.mark.parametrize("weights", [None, [1.0, 4.0, 0.25, 1.0, 2.0, 1.0, 1.0]])
-def test_the_kernel_proves_the_bound_as_it_is(weights):
+def test_the_kernel_proves_the_bound_from_the_numbers_alone(weights):
     """The certificate recomputes the bound from the numbers alone, in floats and in balls, for any positive weights."""
     p = skewed(7, 3)
     utility = FisherInformation(p, AOptimal(weights))

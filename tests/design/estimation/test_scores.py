@@ -77,7 +77,7 @@ def test_a_kernel_may_have_a_row_for_each_answer(shape, kappas):
 
 @pytest.mark.parametrize("level", [math.nan, math.inf, -1.0, 0.0])
 @pytest.mark.parametrize("shape", [(2, 2, 3), (4, 3)])
-def test_forged_numbers_prove_nothing(level, shape):
+def test_forged_numbers_prove_no_bound(level, shape):
     """A level that is no positive number, and a shape of another product, fail closed."""
     own = kernel((2, 2, 3), (1.0, 1.0, 1.0))
     assert gain_bound(shape, own, level) == math.inf

@@ -19,7 +19,7 @@ def designed(prior, epsilon, share=None):
 
 @pytest.mark.parametrize("k", [2, 5, 9, 12])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
-def test_it_agrees_with_the_program_over_all_patterns(k, epsilon):
+def test_balanced_sets_agree_with_the_program_over_all_patterns(k, epsilon):
     """The value of balanced sets is that of the exact pattern program, which lists all of them [KOV14, Thm 4]."""
     prior = np.random.default_rng(k).dirichlet(np.ones(k))
     exact = optimal_channel(MutualInformation(prior), LocalDP(epsilon), method=PatternLP())

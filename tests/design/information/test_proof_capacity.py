@@ -50,7 +50,7 @@ def test_the_capacity_encloses_its_closed_form(epsilon):
         assert worth.max() <= float(truth) * (1 + 1e-9) + 1e-15
 
 
-def test_it_bounds_designs_and_is_nearly_reached():
+def test_the_capacity_bounds_designs_and_is_nearly_reached():
     """No optimum is above it; subset selection of the best size on 200 answers comes within 1e-4 of it."""
     rng = np.random.default_rng(0)
     for epsilon in (0.1, 1.0, 4.0):
@@ -72,7 +72,7 @@ def test_fifty_answers_are_bounded():
     assert InformationCapacity(utility, (LocalDP(1.0),), channel).bound <= 0.1234
 
 
-def test_where_it_proves_nothing():
+def test_the_capacity_proves_no_bound_for_other_problems():
     """Without pure LDP, and for other utilities, there is no bound."""
     channel = Channel(np.eye(3))
     utility = MutualInformation([0.5, 0.3, 0.2])
@@ -86,7 +86,7 @@ def test_where_it_proves_nothing():
         assert not forged.verify()
 
 
-def test_along_a_graph_it_is_that_of_the_answers_farthest_apart():
+def test_the_capacity_along_a_graph_is_that_of_its_diameter():
     """A star of 19 answers has diameter 2: no channel keeps more than under 2 epsilon between all of them."""
     prior, star = np.random.default_rng(19).dirichlet(np.ones(19)), LocalDP(0.75, graph=nx.star_graph(18))
     channel = Channel(np.ones((19, 1)))
@@ -237,7 +237,7 @@ def test_no_channel_exceeds_the_bound_of_its_own_measures():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("order", [1.0, 2.0, 4.0])
-def test_it_is_scale_free_in_the_cap(order):
+def test_the_bound_is_proportional_to_a_small_cap(order):
     """As epsilon falls the bound is about epsilon (1 - sum P^2) / (2 order), the optimum of small differences."""
     apart = 1 - PRIOR @ PRIOR
     for epsilon in (1e-3, 1e-6, 1e-9):
@@ -258,8 +258,8 @@ def test_the_bound_is_finite_for_any_prior_and_order():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("constraint", [RenyiLDP(2.0, 0.5), ConcentratedLDP(0.2)])
-def test_designs_carry_it(constraint):
-    """Within a fifth of the optimum, where contraction leaves seven times the value open."""
+def test_designs_of_renyi_caps_are_within_a_fifth_of_the_bound(constraint):
+    """The gap is below a fifth, where contraction leaves a factor of seven."""
     design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), constraint)
     assert isinstance(design.certificate, PairwiseInformation)
     assert design.relative_gap < 0.2

@@ -68,7 +68,7 @@ def best_of_all(utility, k, total, epsilon, cap=None):
         (Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), 3, 6, 1.0),
     ],
 )
-def test_the_program_finds_the_best_of_all_integer_channels_and_the_count_proves_it(utility, k, total, epsilon):
+def test_the_program_finds_and_proves_the_best_integer_channel(utility, k, total, epsilon):
     """The design is as good as the best of all, and certified by the kernel in both arithmetics."""
     design = optimal_channel(utility, [LocalDP(epsilon), Denominator(total)])
     assert design.value == pytest.approx(best_of_all(utility, k, total, epsilon), rel=1e-9)

@@ -37,7 +37,7 @@ def of_levels(k, e, flat):
     return [tuple(e ** int(x) if x >= 0 else Fraction(0) for x in row) for row in level_columns(k, flat)]
 
 
-def same(listed, expected):
+def are_same_rays(listed, expected):
     """Whether a list of columns is a set of rays, each once."""
     found = [scaled(column) for column in listed]
     return len(found) == len(set(found)) and set(found) == expected
@@ -50,12 +50,12 @@ def test_patterns(k, e):
     expected = rays(k, *faces(staircase_arrangement(k), e))
     sets = members(np.arange(max(2**k - 1, 1), dtype=np.int64), k)
     low = 1 / (e - 1)
-    assert same([tuple(low + int(x) for x in row) for row in sets], expected)
-    assert same([tuple(t + x for x in rise) for t, rise in proofs.staircases(k, e)], expected)
+    assert are_same_rays([tuple(low + int(x) for x in row) for row in sets], expected)
+    assert are_same_rays([tuple(t + x for x in rise) for t, rise in proofs.staircases(k, e)], expected)
     listed = StaircaseColumns(k, 1.0)
     assert listed.arrangement == staircase_arrangement(k)
     if k > 1:
-        assert same([tuple(e ** int(x) for x in row) for row in listed.start()], expected)
+        assert are_same_rays([tuple(e ** int(x) for x in row) for row in listed.start()], expected)
 
 
 @pytest.mark.parametrize("flat", [False, True])
@@ -64,8 +64,8 @@ def test_patterns(k, e):
 def test_levels(k, e, flat):
     """Columns of levels, without a cap on total variation and with one, of both programs."""
     expected = rays(k, *faces(level_arrangement(k, flat), e))
-    assert same(of_levels(k, e, flat), expected)
-    assert same(proofs.levels(k, e, flat), expected)
+    assert are_same_rays(of_levels(k, e, flat), expected)
+    assert are_same_rays(proofs.levels(k, e, flat), expected)
     assert ((Fraction(1),) * k in expected) == (flat or k == 1)
 
 
@@ -73,9 +73,9 @@ def test_a_list_that_lacks_a_ray_or_has_another_is_noticed():
     """The comparison fails for each column that is left out, and for one too many."""
     expected = rays(3, *faces(level_arrangement(3, True), Fraction(2)))
     listed = of_levels(3, Fraction(2), True)
-    assert not any(same(listed[:at] + listed[at + 1 :], expected) for at in range(len(listed)))
-    assert not same([*listed, (Fraction(1), Fraction(4), Fraction(8))], expected)
-    assert not same([*listed, listed[0]], expected)
+    assert not any(are_same_rays(listed[:at] + listed[at + 1 :], expected) for at in range(len(listed)))
+    assert not are_same_rays([*listed, (Fraction(1), Fraction(4), Fraction(8))], expected)
+    assert not are_same_rays([*listed, listed[0]], expected)
 
 
 def graphs(count, seed):
@@ -117,8 +117,8 @@ def test_policy_graphs(ordered):
     """The columns along graphs, with directions, weights, and parts without a path between them."""
     for graph in graphs(40, 1):
         mine, other, expected = policy_case(graph, ordered)
-        assert same(mine, expected)
-        assert same(other, expected)
+        assert are_same_rays(mine, expected)
+        assert are_same_rays(other, expected)
 
 
 @pytest.mark.full
@@ -127,8 +127,8 @@ def test_more_policy_graphs(ordered):
     """The same for hundreds of graphs."""
     for graph in graphs(600, 2):
         mine, other, expected = policy_case(graph, ordered)
-        assert same(mine, expected)
-        assert same(other, expected)
+        assert are_same_rays(mine, expected)
+        assert are_same_rays(other, expected)
 
 
 def test_the_limits_of_a_graph_are_those_of_its_columns():

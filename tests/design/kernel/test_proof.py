@@ -171,7 +171,7 @@ SETS = {
 
 
 @cache
-def against(kind):
+def design_against_set(kind):
     """The design against a set under LDP, made once."""
     return optimal_channel(AgainstSet(KL, P0, SETS[kind]), LocalDP(1.0))
 
@@ -181,7 +181,7 @@ def against(kind):
 def test_forged_saddle_points(kind):
     """No accepted bound is below the value of a feasible channel, and no accepted value above the bound."""
     rng = np.random.default_rng(5)
-    design = against(kind)
+    design = design_against_set(kind)
     certificate = design.certificate
     assert design.certified
     assert design.verify()
@@ -263,7 +263,7 @@ def test_sets_at_extreme_epsilons_are_bounded_by_their_pairs_optimum(epsilon):
 
 def test_a_wrong_certificate_of_the_pair_proves_no_bound():
     """The pair's certificate, the mixtures and the lower line are nested records: others fail in words."""
-    certificate = against("hull").certificate
+    certificate = design_against_set("hull").certificate
     for other in (*NO_RECORD, certificate):
         assert fails_in_words(replace(certificate, pair=other))
         assert fails_in_words(replace(certificate, mixtures=other))
@@ -273,7 +273,7 @@ def test_a_wrong_certificate_of_the_pair_proves_no_bound():
 
 def test_a_channel_for_other_answers_does_not_verify():
     """A channel with more or fewer inputs than the sets have makes the proof fail in words, not in an error."""
-    design = against("hull")
+    design = design_against_set("hull")
     for k in (2, 4):
         found = replace(design, channel=Channel(np.full((k, 2), 0.5))).verify()
         assert not found

@@ -205,7 +205,7 @@ def test_hypotheses_that_nearly_agree():
     assert design.verify(exact=True)
 
 
-def honest(name, other):
+def serves_as_leaf(name, other):
     """Whether a stand-in serves a leaf as well: rows of zeros, no terms, and whatever a budget of outputs ignores."""
     return {
         "rows": isinstance(other, np.ndarray),
@@ -230,7 +230,9 @@ def test_a_wrong_tree_of_leaves_proves_no_bound():
         if not isinstance(other, float):
             assert fails_in_words(replace(certificate, nodes=(Split(0, other, 1, 2), leaf, leaf)))
         for name in ("rows", "terms", "fixed", "sides", "weights")[at % 2 :: 2]:
-            assert honest(name, other) or fails_in_words(replace(certificate, nodes=(replace(leaf, **{name: other}),)))
+            assert serves_as_leaf(name, other) or fails_in_words(
+                replace(certificate, nodes=(replace(leaf, **{name: other}),))
+            )
         for name in ("term", "pairs", "values")[at % 2 :: 2]:
             spoiled = replace(leaf, terms=(replace(one, **{name: other}),))
             assert fails_in_words(replace(certificate, nodes=(spoiled,)))

@@ -50,7 +50,7 @@ def test_the_program_s_optimum_is_the_certified_one(utility, caps) -> None:
     assert abs(plain.relative_gap) < 2e-6
 
 
-def test_it_can_be_extended_and_solved_again() -> None:
+def test_the_cvxpy_problem_can_be_extended_and_solved_again() -> None:
     """A further limit on the matrix of a loss, added in cvxpy, is met by the channel that is read off."""
     posed = problem(ExpectedLoss([0.5, 0.5], 1 - np.eye(2)), LocalDP(1.0))
     free = posed.program.solve()

@@ -39,7 +39,7 @@ def plain_lp(utility, epsilon, eta):
     return -found.fun
 
 
-def kept(utility, sets, theta, epsilon):
+def pattern_value(utility, sets, theta, epsilon):
     """What the pattern weights keep, and the rows that they make."""
     columns = np.where(sets, 1.0, math.exp(-epsilon))
     return float((utility.columns(columns.T) @ theta).min()), theta @ columns
@@ -54,7 +54,7 @@ def test_the_pattern_program_agrees_with_the_plain_program(name, share):
         eta = min(1.0, share * math.tanh(epsilon / 2))
         truth = plain_lp(utility, epsilon, eta)
         *weights, found = pattern_program(utility, epsilon, eta)
-        value, rows = kept(utility, *weights, epsilon)
+        value, rows = pattern_value(utility, *weights, epsilon)
         assert value == pytest.approx(truth, rel=1e-8, abs=1e-12)
         assert found.rows.sum() + eta * found.prices.sum() == pytest.approx(truth, rel=1e-7, abs=1e-12)
         assert np.allclose(rows, 1.0, atol=1e-9)
@@ -70,7 +70,7 @@ def test_several_criteria_agree_with_the_plain_program(eta):
     ):
         *weights, found = pattern_program(utility, 1.3, eta)
         truth = plain_lp(utility, 1.3, eta)
-        assert kept(utility, *weights, 1.3)[0] == pytest.approx(truth, rel=1e-8)
+        assert pattern_value(utility, *weights, 1.3)[0] == pytest.approx(truth, rel=1e-8)
         assert found.rows.sum() + eta * found.prices.sum() == pytest.approx(truth, rel=1e-8)
         assert found.criteria.sum() == pytest.approx(1.0)
 

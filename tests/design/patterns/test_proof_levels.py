@@ -141,7 +141,7 @@ CAPPED = (ApproximateLDP(1.0, 0.05), TotalVariation(0.3))
 
 @pytest.mark.parametrize("name", ["information", "kl", "worst"])
 @pytest.mark.parametrize("eta", [0.02, 0.2, 0.5])
-def test_total_variation_beside_it_is_certified_and_no_other_columns_do_better(name, eta):
+def test_a_further_cap_on_total_variation_is_certified(name, eta):
     """Met to 1e-9 at every cap, and random columns, best weighed by a program of their own, keep no more."""
     from scipy.optimize import linprog
 

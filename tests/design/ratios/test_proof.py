@@ -200,7 +200,7 @@ FORGED = {
 
 
 @functools.cache
-def honest(name):
+def design_and_reached_value(name):
     """A design, and a value that is surely reached: that of a program over all extreme columns, or the design's own."""
     constraint, best = FORGED[name]
     design = optimal_channel(Divergence(KL, P0, P1), constraint, method=None if best is None else Exchange())
@@ -211,7 +211,7 @@ def honest(name):
 @pytest.mark.parametrize("name", FORGED)
 def test_the_bound_is_the_optimum(name):
     """The certificate proves the optimum of an independent program, alike in both arithmetics."""
-    design, best = honest(name)
+    design, best = design_and_reached_value(name)
     assert design.certificate.verify()
     assert design.value == pytest.approx(best, rel=1e-7)
     assert best * (1 - 1e-9) <= design.certificate.bound <= best * (1 + 1e-6)
@@ -286,7 +286,7 @@ def forgeries(dual, rng):
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_numbers_prove_nothing_that_is_false(name):
     """Weak duality holds for any numbers: no forgery bounds below a value that is reached, in either arithmetic."""
-    design, best = honest(name)
+    design, best = design_and_reached_value(name)
     refused = 0
     for number, forged in islice(enumerate(forgeries(design.certificate, np.random.default_rng(0))), 0, None, 3):
         bound = forged.bound
@@ -313,7 +313,7 @@ def test_inputs_of_equal_ratio_are_merged_only_when_the_ratios_are_equal():
 @pytest.mark.full
 def test_constraints_of_infinitely_many_orders():
     """The multipliers may be posed for orders that the design's constraint implies, and for no tighter constraint."""
-    design, _ = honest("concentrated")
+    design, _ = design_and_reached_value("concentrated")
     dual = design.certificate
     assert design.constraints == (ConcentratedLDP(0.2),)
     assert dual.posed is not None

@@ -71,7 +71,7 @@ def test_without_a_cap_the_closed_form_is_reached(k, epsilon):
     assert design.verify()
 
 
-def test_it_is_as_good_as_all_subsets_of_the_size():
+def test_few_reports_are_as_good_as_all_subsets_of_their_size():
     """The channel of all 84 subsets of 3 of 9 categories leaves the same error as the few reports that were found."""
     every = min(even(9).value(subset_selection(9, 1.0, size)) for size in range(1, 9))
     design = optimal_channel(even(9), LocalDP(1.0))
