@@ -256,7 +256,7 @@ def test_merging_keeps_rare_distinctions():
         assert local_dp(q.merge()).value == local_dp(q).value
 
 
-def test_merging_named_groups():
+def test_a_merged_group_has_its_first_label():
     """A group becomes one output with its first label, in the place of that one; other outputs stay."""
     merged = Q.merge([["c", "a"]])
     assert merged.outputs == ("b", "c")
@@ -462,7 +462,7 @@ def edit(**changes):
         (b"\xff\xfe", "channel file: expected UTF-8 text"),
     ],
 )  # fmt: skip
-def test_malformed_files(text, message):
+def test_malformed_channel_files_are_refused(text, message):
     """Every malformed channel file is an InvalidInput that says what is wrong."""
     with says(message):
         Channel.from_json(text)
@@ -485,7 +485,7 @@ def test_any_value_in_any_field_is_a_channel_or_an_error(value, data):
 # -- looks -----------------------------------------------------------------------------------------
 
 
-def test_reprs():
+def test_the_repr_counts_inputs_and_escapes_labels():
     """The repr counts, with the right plural; the notebook form shows escaped labels and four digits."""
     assert repr(Q) == "Channel(2 inputs -> 3 outputs)"
     assert repr(Channel([[1.0]])) == "Channel(1 input -> 1 output)"

@@ -107,7 +107,7 @@ def test_every_interval_has_its_papers(method, paper):
     assert paper in keys(made.intervals(method=method))
 
 
-def test_results_of_surveys_and_compositions():
+def test_results_of_surveys_and_compositions_name_their_papers():
     """Tests, tables, regressions, bootstraps, protocols, compositions, frontiers and comparisons name their papers."""
     counts = {0: 40, 1: 60}
     rng = np.random.default_rng(1)
@@ -151,7 +151,7 @@ def test_guarantees_functions_and_rows_are_cited_by_their_references():
     assert {"BS", "DR", "GI", "M"} <= set(keys(audit([[0.7, 0.3], [0.4, 0.6]]).guarantees))
 
 
-def test_keys_and_citations():
+def test_keys_and_citations_find_their_papers():
     """A key, a citation and a double citation find their papers, printed as text or BibTeX."""
     assert keys("GI") == keys("GI, Thm 5") == keys("[GI, Thm 5]") == ["GI"]
     assert keys("[DJW, Thm 1; GI, Thm 6]") == ["DJW", "GI"]

@@ -46,7 +46,7 @@ def printed_bound(order, epsilon, answers):
         (gaussian(3.0), gaussian_density, 6, 0.15372, (2 * math.pi) ** 2.5 / 3.0**6, 0.0254577),
     ],
 )
-def test_1a_linear_renyi_rows(mechanism, density, order, exact, growth, printed):
+def test_1a_linear_renyi_rows_understate_the_leakage(mechanism, density, order, exact, growth, printed):
     """[CIM, Thm 13] and Table 1 claim less leakage than there is at order > 2 and small epsilon or large sigma.
 
     `growth` is Table 1's 2^(order-1) epsilon^order, or sqrt(2 pi)^(order-1)/sigma^order. One feature h = y + c out of
@@ -151,7 +151,7 @@ def test_3a_staircase_gamma_ends_at_one():
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 2.0, 6.0])
-def test_3b_maximal_leakage_of_two_inputs(epsilon):
+def test_3b_maximal_leakage_of_two_inputs_has_a_corrected_formula(epsilon):
     """[GI, Appendix J] prints log 2 eps/(e^eps + 1) for the maximal leakage: it is log 2 e^eps/(e^eps + 1).
 
     Every epsilon-LDP channel of two inputs meets the corrected bound and binary randomized response attains it, which
@@ -221,7 +221,7 @@ def test_4b_group_loss_of_the_gaussian_exceeds_the_printed_tau():
     assert group_gaussian_mcdp(sensitivity, 1.0, size).tau == pytest.approx(printed)
 
 
-def test_5_distance_of_pure_private_pairs():
+def test_5_distance_of_pure_private_pairs_is_at_most_2_epsilon():
     """||P - Q||_1 <= min(2, e^eps - 1) <= 2 eps^2 fails for small eps; <= 2 eps holds (M, proof of Lemma 1)."""
     for epsilon in (0.01, 0.1, 0.4, 1.0, 3.0):
         pair = FinitePair.of_parameters(epsilon)

@@ -149,7 +149,7 @@ def test_zeros_need_an_infinite_claim_and_stay_zeros() -> None:
     assert round_exact(np.eye(5)).weights.tolist() == (np.eye(5, dtype=int) * 2**62).tolist()
 
 
-def test_large_channels() -> None:
+def test_large_channels_preserve_their_closed_forms() -> None:
     """A 200 x 200 randomized response keeps its closed-form epsilon and eta to rounding."""
     k, e = 200, math.exp(2.0)
     exact = round_exact((np.ones((k, k)) + (e - 1) * np.eye(k)) / (e + k - 1), epsilon=2.0)

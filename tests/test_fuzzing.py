@@ -47,7 +47,7 @@ def test_every_token_alone_is_refused(loader, tmp_path):
 
 
 @pytest.mark.parametrize("seed", [65645, 78206, 123717, 161658, 457736, 477260])
-def test_files_that_once_came_through(seed, tmp_path):
+def test_files_that_once_passed_are_refused(seed, tmp_path):
     """Column names that are no UTF-8, rows that a file only claims to have, separators around a number are refused."""
     assert fuzzing.case(seed, tmp_path)[1] == "refused"
 

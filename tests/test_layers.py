@@ -172,7 +172,7 @@ def module_edges() -> tuple[tuple[str, str], ...]:
     return tuple(edges)
 
 
-def test_no_circle_of_modules():
+def test_modules_form_no_import_circle():
     """No module of any package imports itself through others, whether at once, lazily or for types alone."""
     graph = nx.DiGraph(edge for edge in module_edges() if edge[0] not in PACKAGES)
     assert nx.is_directed_acyclic_graph(graph), nx.find_cycle(graph)

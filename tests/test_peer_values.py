@@ -304,7 +304,7 @@ def disagreement(group: dict[str, Any], row: list[Any]) -> str | None:
 
 @pytest.mark.full(but=9)
 @pytest.mark.parametrize("group", DATA["groups"], ids=lambda group: f"{group['source']}: {group['measure']}")
-def test_expected_values_of_others(group):
+def test_values_agree_with_those_of_other_packages(group):
     """Each value lies within the digits of its source, or between the two ends of the guarantee."""
     assert [text for row in group["cases"] if (text := disagreement(group, row)) is not None] == []
 

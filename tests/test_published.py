@@ -123,7 +123,7 @@ def test_remotes_become_addresses(remote, address):
         ),
     ],
 )
-def test_addresses_from_a_workflow(tmp_path, monkeypatch, environ, urls):
+def test_addresses_come_from_the_workflow(tmp_path, monkeypatch, environ, urls):
     """GitHub's variables count where they are about this folder; addresses that are none are left out."""
     monkeypatch.chdir(tmp_path)
     assert _hook().project_urls(tmp_path, environ) == urls
@@ -148,7 +148,7 @@ def _git(folder, *arguments):
         ("https://git.example.org/a/b.git", "https://git.example.org/a/b", 2),
     ],
 )
-def test_addresses_from_a_remote(tmp_path, remote, first, count):
+def test_addresses_come_from_the_remote(tmp_path, remote, first, count):
     """A clone has the addresses of its origin, a folder in somebody's repository none, and an archive those it says."""
     _git(tmp_path, "init", "-q")
     if remote:

@@ -48,7 +48,7 @@ def test_theorem_8_is_tight_without_a_cap():
     assert max(short) > 1.1
 
 
-def test_the_table_as_csv_and_text():
+def test_csv_and_text_hold_all_bounds():
     """The CSV holds every row with its looseness; the text names each divergence once with all its bounds."""
     table = bounds.compare([0.9, 0.1], [0.4, 0.6], 1.0, 0.3)
     rows = list(csv.DictReader(io.StringIO(table.to_csv())))
@@ -122,7 +122,7 @@ def test_caps_that_limit_nothing_are_one_block():
     assert "every eta from 0.462117" in repr(table)
 
 
-def test_bits():
+def test_bits_are_nats_divided_by_log_2():
     """A bit is log 2 nats, for divergences with a logarithm alone; bounds stay on their side."""
     nats, bits = (bounds.compare(QUESTION, 1.0, 0.2, unit=unit) for unit in ("nats", "bits"))
     for one, other in zip(nats, bits, strict=True):

@@ -114,7 +114,7 @@ def test_erasing_meets_eta_and_keeps_exactly_the_share():
             assert f(erased.push(p0), erased.push(p1)) == pytest.approx(share * f(q.push(p0), q.push(p1)), rel=1e-9)
 
 
-def test_values():
+def test_values_agree_with_thirty_digits():
     """Values of the formulas computed with 30 digits, and the ends of the range."""
     assert binary_share_kairouz(1.0) == pytest.approx(0.0361647440642566341, rel=1e-14)
     assert binary_share_ghazi_issa(1.0) == pytest.approx(0.134470710684997560, rel=1e-14)
@@ -271,15 +271,15 @@ def test_total_variation_contracts_more_slowly():
             asoodeh_zhang(divergence, p0, p1, 1.0)
 
 
-def test_infinite_divergences():
+def test_infinite_divergences_have_infinite_bounds():
     """Disjoint populations at infinite divergence give an infinite bound, and zero when eta is zero."""
     assert asoodeh_zhang(KL, [1, 0], [0, 1], 1.0) == math.inf
     assert dobrushin(KL, [1, 0], [0, 1], 0.5) == math.inf
     assert dobrushin(KL, [1, 0], [0, 1], 0.0) == 0
 
 
-def test_values_of_contraction():
-    """Values computed with 30 digits."""
+def test_contraction_values_agree_with_thirty_digits():
+    """The contraction bounds agree with values computed with 30 digits."""
     assert asoodeh_zhang(KL, [0.9, 0.1], [0.4, 0.6], 1.0) == pytest.approx(0.117594957808143119, rel=2e-12)
     assert dobrushin(CHI_SQUARED, [0.9, 0.1], [0.4, 0.6], 0.5) == pytest.approx(0.520833333333333333, rel=1e-13)
 
@@ -293,7 +293,7 @@ def test_bad_levels_are_refused_by_bounds_of_divergences():
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-5, 9e-4, 2.9e-3, 3.1e-3, 0.5, 1.0, 3.0, 60.0, 700.0])
-def test_the_capacity_in_fifty_digits(epsilon):
+def test_the_capacity_agrees_with_sixty_digits(epsilon):
     """t - 1 - log t, never below it, and a* = (t - 1)/(e^epsilon - 1), in 60 digits."""
     with mpmath.workdps(60):
         exact = mpmath.mpf(epsilon)
@@ -304,8 +304,8 @@ def test_the_capacity_in_fifty_digits(epsilon):
 
 
 @pytest.mark.parametrize(("epsilon", "capacity", "mass"), [(1.0, 0.12330156, 0.339), (3.0, 1.00750562, 0.113)])
-def test_known_values(epsilon, capacity, mass):
-    """The values that were computed by a search over masses."""
+def test_the_capacity_mass_agrees_with_a_search(epsilon, capacity, mass):
+    """The capacity masses agree with those of a search over masses."""
     assert information_capacity(epsilon) == pytest.approx(capacity, abs=6e-9)
     assert capacity_mass(epsilon) == pytest.approx(mass, abs=6e-4)
 
@@ -391,7 +391,7 @@ def test_small_epsilon_is_within_a_factor_of_the_truth():
     assert reached / ghazi_issa_corollary(P0, P1, epsilon) == pytest.approx(1.0, rel=1e-3)
 
 
-def test_values_of_jeffreys():
+def test_jeffreys_bounds_agree_with_thirty_digits():
     """Values of the three formulas computed with 30 digits."""
     assert duchi_jordan_wainwright(P0, P1, 0.5) == pytest.approx(0.285989946678391454, rel=1e-13)
     assert ghazi_issa(P0, P1, 0.5, 0.1) == pytest.approx(0.0534780278879458544, rel=1e-13)
@@ -415,7 +415,7 @@ def test_an_eta_above_what_epsilon_allows_does_not_bind():
 @pytest.mark.parametrize(
     "bound", [duchi_jordan_wainwright, ghazi_issa_corollary, lambda p, q, e: ghazi_issa(p, q, e, 0.1)]
 )
-def test_bad_input_of_jeffreys(bound):
+def test_jeffreys_bounds_refuse_bad_populations(bound):
     """A bad epsilon and bad populations are errors."""
     for epsilon in (0, -1, math.inf, math.nan):
         with pytest.raises(InvalidInput, match="epsilon: expected a"):
@@ -424,7 +424,7 @@ def test_bad_input_of_jeffreys(bound):
         bound([0.5, 0.4], P1, 1.0)
 
 
-def test_bad_eta_of_jeffreys():
+def test_jeffreys_bounds_refuse_a_bad_eta():
     """An eta outside [0, 1] is an error."""
     with pytest.raises(InvalidInput, match="eta: expected a number in"):
         ghazi_issa(P0, P1, 1.0, -0.1)
@@ -460,7 +460,7 @@ def test_the_binary_mechanism_with_erasure_attains_both_bounds():
             assert kept == pytest.approx(ghazi_issa_total_variation(p0, p1, eta), rel=1e-12)
 
 
-def test_values_of_total_variation():
+def test_total_variation_bounds_are_their_formulas():
     """The bounds are their formulas: tanh(1/2) / 2 and 0.3 / 2 at TV one half."""
     p0, p1 = [0.9, 0.1], [0.4, 0.6]
     assert kairouz_oh_viswanath(p0, p1, 1.0) == pytest.approx(0.231058578630004879, rel=1e-14)

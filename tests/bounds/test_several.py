@@ -145,7 +145,7 @@ def test_any_multipliers_prove_a_bound():
 
 
 @pytest.mark.parametrize(("epsilon", "eta"), [(1e-9, None), (1e-5, None), (1e-3, 1e-5), (30.0, None), (700.0, 0.3)])
-def test_extreme_limits(epsilon, eta):
+def test_the_bracket_is_narrow_at_extreme_limits(epsilon, eta):
     """From epsilon = 1e-9 to 700, and for a pair a thousand times closer than the others, the bracket stays narrow."""
     rng = np.random.default_rng(1)
     laws = rng.dirichlet(np.ones(3), 3)

@@ -84,8 +84,8 @@ def test_an_honest_file_is_accepted(f, kind):
     ],
 )
 @pytest.mark.parametrize("f", [KL, {"name": "jensen-shannon"}, {"name": "alpha", "parameter": 1.7}], ids=name_of)
-def test_ties_zeros_and_tiny_masses(f, p0, p1):
-    """Equal ratios, inputs without mass, masses of 1e-300 and laws an ulp apart are decided."""
+def test_ties_zeros_and_tiny_masses_are_decided(f, p0, p1):
+    """Equal ratios, inputs without mass, masses of 1e-300 and distributions an ulp apart are decided."""
     document = honest(f, p0, p1, 1.0, 0.2)
     assert checker.check(document).failures == []
 
@@ -152,7 +152,7 @@ def test_close_hypotheses_are_decided(epsilon):
         assert verdict({**document, "upper_bound": bound[0] * factor}) == code
 
 
-def test_forty_inputs():
+def test_forty_inputs_are_accepted_in_any_order():
     """A problem of forty inputs holds, in any order of the inputs, with its potentials in the sorted order."""
     p0, p1 = laws("ordinary", random.Random(4), 40)
     document = honest(KL, p0, p1, 1.0, 0.3)
@@ -528,7 +528,7 @@ def test_a_label_nested_deeply_is_refused(document, tmp_path):
 # --- The file itself --------------------------------------------------------------------------------------------------
 
 
-def test_four_short_files_of_the_standard_library():
+def test_the_checker_is_short_and_uses_the_standard_library_alone():
     """They import the standard library alone, have at most 1280 lines of code, and share none with the package."""
     text = "\n".join(path.read_text() for path in FILES)
     imported, told = set(), 0
@@ -578,7 +578,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("f", ALL, ids=name_of)
 @pytest.mark.parametrize("bits", [64, 128, 400])
-def test_enclosures_of_divergences(f, bits):
+def test_divergences_lie_within_their_enclosures(f, bits):
     """mu(a, b) - f'(1) (a - b) lies within its enclosure, which is narrow relative to it, also for a near b."""
     g = checker.NAMED.get(f["name"]) or partial(checker.FAMILIES[f["name"]], Fraction(f["parameter"]))
     with mpmath.workdps(1000):
@@ -592,7 +592,7 @@ def test_enclosures_of_divergences(f, bits):
 
 
 @pytest.mark.parametrize("f", [f for f in ALL if f.get("parameter") not in (1e-9, 1 + 1e-9)], ids=name_of)
-def test_divergences_at_zero(f):
+def test_divergences_at_zero_are_their_limits(f):
     """The limits at a = 0 and b = 0 are those of f, or a division by zero where they are infinite."""
     g = checker.NAMED.get(f["name"]) or partial(checker.FAMILIES[f["name"]], Fraction(f["parameter"]))
     one, zero, tiny = Fraction(1), Fraction(0), Fraction(1, 10**4000)
@@ -611,7 +611,7 @@ def test_divergences_at_zero(f):
 
 
 @pytest.mark.parametrize("bits", [64, 128, 1000])
-def test_logarithms_and_exponentials(bits):
+def test_logarithms_and_exponentials_lie_within_their_enclosures(bits):
     """log x and e^x lie within their enclosures, e^x - 1 to `bits` digits."""
     with mpmath.workdps(1500):
         for x in (

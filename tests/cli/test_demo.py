@@ -61,7 +61,7 @@ def test_an_existing_folder_is_refused_unless_forced(run, refused, tmp_path):
     assert (folder / "report.html").is_file()
 
 
-def test_impossible_folders(refused, tmp_path):
+def test_impossible_folders_are_refused(refused, tmp_path):
     """A folder inside one that does not exist, or in place of a file, is refused before any work."""
     (tmp_path / "file").write_text("precious")
     assert "expected a path in a folder that exists" in refused("demo", "--out", "nowhere/demo")

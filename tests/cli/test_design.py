@@ -75,7 +75,7 @@ def test_divergences_by_name(run, name, f):
     assert machine(run, *PAIR, "-e", "1", "--divergence", name)["value"] == expected.value
 
 
-def test_the_three_kinds_of_files(run, tmp_path):
+def test_all_kinds_of_files_give_the_same_channel(run, tmp_path):
     """A table of probabilities, JSON, a table of counts and microdata give the channel of the same populations."""
     (tmp_path / "pair.csv").write_text("answer,p0,p1\nx,0.5,0.2\ny,0.3,0.3\nz,0.2,0.5\n")
     (tmp_path / "pair.json").write_text(json.dumps({"p0": P0, "p1": P1, "labels": ["x", "y", "z"]}))
@@ -129,7 +129,7 @@ INLINE = {
 
 
 @pytest.mark.parametrize(("pair", "message"), INLINE.values(), ids=INLINE)
-def test_bad_distributions(refused, pair, message):
+def test_bad_distributions_are_refused(refused, pair, message):
     """Every malformed pair of distributions is refused with what, expected, got and where."""
     assert message in refused("design", "--p0", pair[0], "--p1", pair[1], "--epsilon", "1")
 
@@ -159,7 +159,7 @@ def test_bad_distributions(refused, pair, message):
         (["-e", "1", "--loud"], "No such option"),
     ],
 )  # fmt: skip
-def test_bad_options(refused, options, message):
+def test_bad_options_are_refused_by_name(refused, options, message):
     """Every malformed option is refused by name."""
     assert message in refused("design", *PAIR, *options)
 
@@ -179,13 +179,13 @@ def test_bad_options(refused, options, message):
         ("p0,p1\n0.5,0.4\n0.5,0.6\n", [*PAIR], "populations: expected FILE, or --p0 and --p1"),
     ],
 )  # fmt: skip
-def test_bad_files(refused, tmp_path, contents, options, message):
-    """Every file that holds no two populations is refused with its name, and the line where there is one."""
+def test_bad_files_are_refused_by_name(refused, tmp_path, contents, options, message):
+    """Every file without two populations is refused with its name, and the line where there is one."""
     (tmp_path / "pair.csv").write_text(contents)
     assert message in refused("design", "pair.csv", "--epsilon", "1", *options)
 
 
-def test_unreadable_sources(refused, tmp_path):
+def test_unreadable_sources_are_refused(refused, tmp_path):
     """A missing file, a folder, bytes that are no text, and no source at all are refused."""
     (tmp_path / "binary.csv").write_bytes(b"p0,p1\n\xff\xfe\n")
     (tmp_path / "broken.json").write_text('{"p0": [0.5, 0.5')
@@ -232,7 +232,7 @@ def test_a_refused_table_names_the_option_that_mends_it(refused, tmp_path):
     ],
     ids=["delta", "rho", "renyi", "outputs"],
 )
-def test_other_limits(run, options, limit):
+def test_each_other_limit_is_a_constraint_of_the_library(run, options, limit):
     """Every other limit is a constraint of the library, whose measure is among the guarantees and within it."""
     found = machine(run, "--p0", "0.8,0.2", "--p1", "0.3,0.7", *options)
     values = {one["notion"]: one["value"] for one in found["guarantees"]}

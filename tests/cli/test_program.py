@@ -25,12 +25,12 @@ def test_help_names_every_command_and_the_version_is_the_packages(run):
         assert run(command, "-h").exit_code == 0
 
 
-def test_unknown_commands(refused):
+def test_unknown_commands_are_refused(refused):
     """A command that does not exist is bad input."""
     assert "No such command 'desing'" in refused("desing")
 
 
-def test_bad_input_in_a_real_process(spawn, tmp_path):
+def test_bad_input_of_a_real_process_is_refused_in_one_line(spawn, tmp_path):
     """Exit code 2, the one line, no traceback, no output, no file."""
     process = spawn("check", "nowhere.csv")
     out, err = process.communicate(timeout=600)
@@ -40,7 +40,7 @@ def test_bad_input_in_a_real_process(spawn, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_design_in_a_real_process(run, spawn, tmp_path):
+def test_a_real_process_writes_a_channel_for_the_next_command(run, spawn, tmp_path):
     """Exit code 0, nothing on standard error, and a channel that the next command measures."""
     process = spawn("design", *PAIR, "--epsilon", "1")
     out, err = process.communicate(timeout=600)

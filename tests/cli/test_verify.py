@@ -78,7 +78,7 @@ def test_a_proof_that_does_not_hold(run, claim, tmp_path):
     assert run("verify", path, "--exact").exit_code == 1
 
 
-def test_machines(run, tmp_path):
+def test_json_states_the_verdict_and_the_failures(run, tmp_path):
     """--json says the same for scripts, a failed proof with the same exit code."""
     path = saved(DESIGN, tmp_path)
     result = run("verify", path, "--json")

@@ -140,7 +140,7 @@ def test_the_same_input_states_its_worst_case():
     assert (single.total_variation().value, single.total_variation().witness) == (0.0, None)
 
 
-def test_directed_pairs_through_two_curves():
+def test_a_pair_through_two_curves_has_both_directions():
     """A pair through the deltas of both directions has them; where only one is given, it is symmetric."""
     rng = np.random.default_rng(9)
     for _ in range(20):

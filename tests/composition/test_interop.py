@@ -67,7 +67,7 @@ def test_a_post_processing_of_randomized_response_is_known_as_such():
     assert to_dp_event([[0.6, 0.4], [0.6, 0.4], [0.4, 0.6]]).num_buckets == 2
 
 
-def test_noise_and_claims():
+def test_noise_and_claims_are_exported_conservatively():
     """Laplace and Gaussian noise keep their scale, pure and concentrated claims their numbers, to the private side."""
     assert to_dp_event(Laplace(0.3, sensitivity=7.0)).noise_multiplier == pytest.approx(1 / 0.3, rel=1e-14)
     assert to_dp_event(Laplace(0.3)).noise_multiplier <= 1 / 0.3

@@ -137,7 +137,7 @@ def test_the_curve_agrees_with_enumeration(epsilon, delta, eta):
 @pytest.mark.parametrize(
     ("count", "value"), [(10, 0.977485), (100, 3.927928), (1000, 15.459368), (10_000, 73.890500428)]
 )
-def test_measured_values(count, value):
+def test_epsilons_agree_with_exact_values(count, value):
     """Epsilon at delta 1e-6 of the three-point pair (0.1, erasure 0.3) matches independent exact values."""
     found = k_fold(0.1, eta=0.7 * math.tanh(0.05), count=count).epsilon_at(1e-6)
     assert found == pytest.approx(value, rel=1e-9 if count == 10_000 else 1e-6)
@@ -173,7 +173,7 @@ def test_epsilon_inverts_delta(epsilon, delta, eta):
     assert composed.epsilon_at(1.0) == 0.0
 
 
-def test_infinite_epsilon_below_the_infinite_mass():
+def test_epsilon_is_infinite_below_the_infinite_mass():
     """With delta > 0 no finite epsilon has a delta below 1 - (1 - delta)^k."""
     composed = k_fold(1.0, 0.01, count=10)
     assert math.isinf(composed.epsilon_at(0.09))
@@ -239,7 +239,7 @@ def test_a_million_folds_do_not_overflow():
     assert np.isfinite(composed.log_deltas[:-1]).all()
 
 
-def test_limits_of_the_parameters():
+def test_limits_of_the_parameters_have_their_closed_forms():
     """No epsilon, no variation, all delta, and a delta above eta reduce to what they mean."""
     assert k_fold(0.0, 0.1, count=3).deltas == pytest.approx(np.full(4, 1 - 0.9**3))
     assert k_fold(1.0, 0.0, 0.0, 5).deltas == pytest.approx(np.zeros(6))

@@ -61,7 +61,7 @@ def test_count_is_that_many_additions(mechanism):
     assert [total(counted) for total in TOTALS] == [total(separate) for total in TOTALS]
 
 
-def test_totals_of_randomized_response():
+def test_totals_of_randomized_response_are_closed_forms():
     """Every total of n randomized responses is its closed form."""
     epsilon, n = math.log(3), 12
     ledger = Ledger().add(Channel(RR), count=n)
@@ -180,7 +180,7 @@ def test_named_mechanisms_count_as_that_many_additions(mechanism):
     assert [total(counted) for total in TOTALS] == [total(separate) for total in TOTALS]
 
 
-def test_additive_noise_against_its_closed_forms():
+def test_totals_of_additive_noise_agree_with_closed_forms():
     """k Gaussians are one of mu sqrt(k) in every notion, from above; Laplace noise adds its Rényi divergences."""
     ledger, whole = Ledger().add(gaussian(1.0), 9), gaussian(1.0, 3.0).pair
     assert float(ledger.zcdp()) == pytest.approx(4.5, rel=1e-12)
@@ -254,7 +254,7 @@ def test_gaussians_are_one_gaussian():
     assert Ledger().add(gaussian(1.0)).approximate_dp(1e-30).value == pytest.approx(11.743883, abs=1e-5)
 
 
-def test_gaussians_beside_other_mechanisms():
+def test_gaussians_with_other_mechanisms_have_deep_tails():
     """Beside a channel the Gaussians are one finite pair with a deep tail: finite at delta 1e-60, never below alone."""
     mixed, alone = Ledger().add(gaussian(1.0), 4).add(RR), Ledger().add(gaussian(0.5))
     for delta in (1e-6, 1e-60):
@@ -332,8 +332,8 @@ def test_largest_count_is_the_last_that_fits():
     assert largest_count((0.1, 0.0, 0.0), target, limit=50) == 50
 
 
-def test_impossible_and_bad_targets():
-    """A target that nothing meets, or that is no (epsilon, delta), is refused."""
+def test_impossible_and_bad_targets_are_refused():
+    """A target that no epsilon meets, or that is not an (epsilon, delta), is refused."""
     with pytest.raises(InvalidInput, match="meet"):
         largest_epsilon(ApproximateDP(0.0, 0.0), 3)
     for call in (

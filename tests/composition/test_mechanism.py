@@ -103,7 +103,7 @@ def test_symmetric_channels_stay_exact():
     assert Ledger().add(response, 30).composed.attained
 
 
-def test_a_channel_beside_parameters_and_noise():
+def test_a_channel_with_parameters_and_noise_covers_a_tree():
     """A pair of the class, a channel with different rows and noise: the value covers a tree, lower ends stay below."""
     channel = [[0.75, 0.25], [0.125, 0.875]]
     response = [
@@ -162,7 +162,7 @@ def test_pairs_that_need_not_be_attained_have_a_lower_end_of_zero():
     assert found.value == pytest.approx(compose([pair, [[0.75, 0.25], [0.25, 0.75]]]).hockey_stick(0.5).value, rel=1e-3)
 
 
-def test_the_largest_loss_beside_a_channel_of_several_rows():
+def test_largest_losses_of_a_channel_and_a_class_add_up():
     """The largest losses of a channel and of a class add up, at both ends."""
     channel = np.array([[0.6, 0.3, 0.1], [0.3, 0.5, 0.2], [0.2, 0.2, 0.6]])
     largest = max(math.log(a / b) for x in channel for z in channel for a, b in zip(x, z, strict=True))

@@ -65,8 +65,8 @@ def test_known_losses_are_never_rare():
 
 
 @pytest.mark.parametrize("exact", [Fraction(1, 3), Fraction(1, 4), Fraction(0), Fraction(10**30), Fraction(1, 10**320)])
-def test_neighbouring_floats(exact):
-    """The floats around a rational number, itself where it is one."""
+def test_neighboring_floats_enclose_a_rational_number(exact):
+    """The two floats are those around a rational number, or the number where it is a float."""
     low, high = float_down(exact), float_up(exact)
     assert Fraction(low) <= exact <= Fraction(high)
     assert high == low or math.nextafter(low, math.inf) == high

@@ -141,7 +141,7 @@ def test_bad_crowds_and_levels_are_refused():
         shuffled(CHANNELS["two"], 10).delta_at(-math.inf)
 
 
-def test_the_table_and_labels():
+def test_the_result_is_a_table_with_labels():
     """The result is a table, and its witness names inputs."""
     channel = Channel(CHANNELS["two"], ("a", "b"), ("x", "y"))
     made = shuffled(channel, 100)

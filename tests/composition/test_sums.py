@@ -78,7 +78,7 @@ def stopped(epsilon, count, drift):
     return epsilon * at, np.array([ended[x] for x in at])
 
 
-def test_stopping_rules_against_the_joint_channel():
+def test_the_ledger_covers_the_joint_channel_of_a_stopping_rule():
     """Up to 401 uses of RR(0.3) with a stopping rule: tau of the whole exceeds 5.985, and is covered."""
     worst = 0.0
     for drift in (-0.05, 0.0, 0.02, 0.05):
@@ -109,7 +109,7 @@ def test_a_coin_between_a_gaussian_and_a_constant_raises_tau():
     assert coin.mcdp().tau == pytest.approx(math.sqrt(1 + 1 / 16))
 
 
-def test_random_adaptive_trees():
+def test_random_adaptive_trees_are_never_understated():
     """500 trees of three mechanisms, order, inputs and stopping by earlier reports: (mu, tau) is never understated.
 
     The upper tail around sum mu, and so the conversion to zCDP, is that of fixed mechanisms.
@@ -233,7 +233,7 @@ def test_count_is_that_many_items(function, one, other):
 
 
 @pytest.mark.parametrize(("function", "one", "other"), SUMS, ids=lambda value: getattr(value, "__name__", ""))
-def test_bad_items(function, one, other):
+def test_bad_items_are_refused(function, one, other):
     """Other notions, empty lists and zero counts are refused."""
     wrong = TV(0.1)
     for items in ([wrong], [], one, [(one, 0)], [(other, 1.5)]):

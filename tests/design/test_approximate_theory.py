@@ -151,7 +151,7 @@ def delta_of(worth, p0, p1, e):
     return mu["A"] + mu["B"] - (e + 1) * mu["S"] - (e * e - e) * mu["x"]
 
 
-def test_e_the_sign_of_delta_for_three_inputs():
+def test_e_the_sign_of_delta_depends_on_u_over_v():
     """(e) Delta >= 0 for every f exactly if 1/e <= u/v <= e; f is convex, so hockey sticks at all kinks decide.
 
     u = P1(1)(r2 - r1), v = P1(3)(r3 - r2). In fractions, so that the two borders themselves are tried.

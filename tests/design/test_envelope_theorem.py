@@ -340,7 +340,7 @@ def test_any_sublinear_utility_of_any_measures(seed):
         assert pattern_optimum(worth, p0, p1, gain, eta) == pytest.approx(envelope, rel=1e-9, abs=1e-13)
 
 
-def test_bayes_risk_as_a_divergence():
+def test_bayes_risk_is_certified_as_a_divergence():
     """What a decision gains over the prior alone is an f-divergence of one's own, certified under a cap like others."""
     prior = 0.45
     f = FDivergence(
@@ -371,7 +371,7 @@ def test_the_envelope_does_not_fall():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(3))
-def test_linear_up_to_the_best_number_of_blocks(seed):
+def test_the_optimum_is_linear_up_to_the_best_number_of_blocks(seed):
     """OPT is linear in eta up to (E-1)/(E+m*-1), m* the best m without a price, and strictly below the line beyond."""
     rng = np.random.default_rng([seed, 12])
     for _ in range(60):

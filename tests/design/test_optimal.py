@@ -51,7 +51,7 @@ def test_both_methods_reach_the_oracles_optimum(number, method):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
-def test_certified_at_two_hundred_inputs(seed, epsilon):
+def test_two_hundred_inputs_are_certified(seed, epsilon):
     """Random pure LDP designs with 200 inputs are certified to a relative gap of 1e-6."""
     design = optimal_channel(utility(200, seed), LocalDP(epsilon))
     assert design.certified
@@ -174,7 +174,7 @@ def test_value_is_that_of_the_returned_channel():
     assert all(float(g) <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
 
 
-def test_order_labels_and_impossible_inputs():
+def test_rows_follow_the_order_and_labels_of_the_caller():
     """Rows follow the caller's inputs and labels; an input that never occurs gets the row of a neighbour."""
     p0, p1 = np.array([0.1, 0.0, 0.5, 0.2, 0.2]), np.array([0.3, 0.0, 0.1, 0.4, 0.2])
     design = optimal_channel(Divergence(KL, p0, p1, inputs=tuple("abcde")), LocalDP(1.0))
@@ -217,7 +217,7 @@ def test_the_default_route_is_certified_with_eta(k, epsilon, eta):
 
 
 @pytest.mark.parametrize("k", [8, 40])
-def test_multipliers_of_a_neighbour(monkeypatch, k):
+def test_multipliers_of_a_neighbor_prove_optima_between_break_points(monkeypatch, k):
     """Between two break points in eta one set of multipliers proves every optimum; beyond them new ones are found."""
     problem = utility(k, 0)
     first = optimal_channel(problem, constraints(1.0, 0.10))
@@ -268,7 +268,7 @@ def test_the_text_of_a_design_names_each_guarantee_once():
         assert repr(made).count(one.title) == made._repr_html_().count(one.title) == 1
 
 
-def test_several_constraints_of_one_kind():
+def test_the_tightest_constraint_of_one_kind_counts():
     """Of several caps of one kind the tightest counts."""
     problem = utility(6, 4)
     both = optimal_channel(problem, [LocalDP(2.0), LocalDP(1.0)])
@@ -318,7 +318,7 @@ def test_an_eta_outside_the_unit_interval_is_refused(eta):
         TotalVariation(eta)
 
 
-def test_array_views():
+def test_a_designed_channel_serves_as_an_array():
     """A designed channel goes wherever an array goes, and back."""
     channel = optimal_channel(utility(4, 0), LocalDP(1.0)).channel
     assert np.asarray(channel).shape == channel.shape

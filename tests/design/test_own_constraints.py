@@ -249,7 +249,7 @@ LIMITS = {
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(40))
-def test_random_limits_and_utilities(seed):
+def test_random_user_limits_are_bounded_on_both_sides(seed):
     """Random own limits under every kind of privacy: never below a hand or a function, never above a bound."""
     rng = np.random.default_rng(seed)
     k = int(rng.choice([2, 3, 4]))

@@ -313,7 +313,7 @@ def test_chords_lie_above(f, of):
 
 
 @pytest.mark.parametrize("order", [5e-324, 1e-280, -1e-30, 0.9999, 1 - 2.0**-53, 150.5, -150.5, 1e20, -1e20, 1e300])
-def test_orders_of_all_sizes(order):
+def test_orders_of_all_sizes_are_enclosed(order):
     """Orders next to 0 and 1, and huge ones, are enclosed in both arithmetics wherever the digits of the test reach."""
     f = alpha(order)
     d, b = np.array([0.1, -0.1, 1e-6, -0.4999, 3e-5, 1e-160]), np.array([0.5, 0.3, 0.5, 0.5, 0.25, 0.25])

@@ -148,7 +148,7 @@ def test_kl_and_jensen_shannon_agree_with_scipy():
         assert JENSEN_SHANNON(p, q) == pytest.approx(jensenshannon(p, q) ** 2, rel=1e-12)
 
 
-def test_relations_between_divergences():
+def test_divergences_satisfy_their_relations():
     """Total variation, Hellinger, the two chi-squareds and the hockey sticks are related as their definitions say."""
     rng = np.random.default_rng(4)
     for _ in range(20):
@@ -188,7 +188,7 @@ def test_relations_between_divergences():
     ],
     ids=lambda f: getattr(f, "name", ""),
 )
-def test_the_limits_and_disjoint_supports(f, at_zero, slope, disjoint):
+def test_limits_and_disjoint_supports_agree_with_the_definition(f, at_zero, slope, disjoint):
     """f(0), lim f(t)/t and the divergence of disjoint distributions are the ones of the definition."""
     assert f.at_zero == pytest.approx(at_zero)
     assert f.slope_at_infinity == pytest.approx(slope)

@@ -72,7 +72,7 @@ def test_the_symmetric_table_agrees_with_a_linear_program(scripts):
         assert sizes == ", ".join(str(w + 1) for w in np.flatnonzero(program.x > 1e-9))
 
 
-def test_the_excess_table(scripts):
+def test_the_excess_table_agrees_with_the_library(scripts):
     """What the profile proves and what none can prove, against the proved limit of the library."""
     from ldpopt.design.estimation.proof import yes_no_limit
     from ldpopt.numbers.enclosures import EXACT
@@ -89,7 +89,7 @@ def test_the_excess_table(scripts):
     assert all(float(none) < float(all_m) for none, all_m in zip(rows[5][1:], rows[4][1:], strict=True))
 
 
-def test_the_pair_of_the_sharpness_proof(scripts):
+def test_the_pair_of_the_sharpness_proof_reaches_the_least_share(scripts):
     """The binary mechanism keeps the least share of the optimum as the mass of the rare answers vanishes."""
     least, ratio = scripts["envelope"]["least_share"], scripts["envelope"]["binary_over_optimum"]
     for epsilon in (0.3, 0.69, 2.0, 4.0):

@@ -47,7 +47,7 @@ def test_the_best_number_of_questions_is_on_the_page():
         ("any number of questions", 10**6),
     ],
 )
-def test_the_possible_excess(first, questions):
+def test_the_possible_excess_is_on_the_page(first, questions):
     """The limit over the rule at epsilon = 2, 3, 4 and 5, rounded up; up to 1.34 it is 3.0 %, and 0 up to ln 3."""
     told = cells(first)
     assert told[1:] == [f"{math.ceil(10 * above(epsilon, questions)) / 10} %" for epsilon in (2.0, 3.0, 4.0, 5.0)]

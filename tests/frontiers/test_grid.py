@@ -82,7 +82,7 @@ def test_csv_and_pandas_agree(table):
     assert "gap_tv_bound" not in frame
 
 
-def test_factory_and_progress():
+def test_a_factory_gives_utilities_and_each_sees_every_row():
     """A function of (epsilon, eta) may give the utility, and `each` sees every row as it is made."""
     seen = []
     table = frontier(lambda epsilon, eta: utility(4, round(10 * eta)), [1.0], [0.1, 0.2], on_row=seen.append)
@@ -90,7 +90,7 @@ def test_factory_and_progress():
     assert table.rows[1].optimum == pytest.approx(optimal_channel(utility(4, 2), constraints(1.0, 0.2)).value)
 
 
-def test_reprs(table):
+def test_the_repr_shows_the_utility_and_losses(table):
     """The table shows its utility, and what each mechanism loses, as text and HTML."""
     assert "Jeffreys" in repr(table)
     assert repr(table).count("\n") == 1 + len(table)

@@ -51,7 +51,7 @@ def test_cumulants_agree_with_quadrature(pair):
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
-def test_laplace_against_fifty_digits(epsilon):
+def test_laplace_agrees_with_fifty_digits(epsilon):
     """Laplace: TV = 1 - e^(-epsilon/2); Rényi as in [M, Table II]; KL = epsilon - 1 + e^-epsilon (50 digits)."""
     mp.dps = 50
     e, pair = mp.mpf(epsilon), LaplacePair(epsilon)
@@ -68,7 +68,7 @@ def test_laplace_against_fifty_digits(epsilon):
 
 
 @pytest.mark.parametrize("mu", [0.01, 1.0, 6.0])
-def test_gaussian_against_fifty_digits(mu):
+def test_gaussian_agrees_with_fifty_digits(mu):
     """Gaussian: delta(t) = Phi(-t/mu + mu/2) - e^t Phi(-t/mu - mu/2), far tails included; Rényi order mu^2/2."""
     mp.dps = 50
     m, pair = mp.mpf(mu), GaussianPair(mu)
@@ -113,7 +113,7 @@ def test_concentration_of_gaussian_agrees_with_the_papers():
 
 
 @pytest.mark.full
-def test_bracketed_supremum_without_closed_forms():
+def test_the_generic_bracket_contains_the_closed_form():
     """The generic bracket of rho contains the closed form, at bounded orders and shifts too."""
     pair, plain = LaplacePair(1.0), quadrature(LaplacePair(1.0))
     for arguments in ((0.0, math.inf), (0.05, math.inf), (0.0, 3.0), (-0.2, 8.0)):
@@ -123,7 +123,7 @@ def test_bracketed_supremum_without_closed_forms():
     assert generic.value / generic.lower - 1 < 1e-8
 
 
-def test_a_user_pair_in_both_directions():
+def test_a_user_pair_has_the_worse_direction():
     """For a pair that is not symmetric the worse direction counts."""
     pair = ContinuousPair(lambda x: -x, lambda x: math.log(2) - 2 * x, (0.0, math.inf))
     kl = max(math.log(1 / 2) + 2 - 1, math.log(2) + 1 / 2 - 1)

@@ -83,7 +83,7 @@ def test_eta_covers_the_floats_of_the_channel(k, epsilon):
 
 
 @pytest.mark.parametrize(("buckets", "prime"), [(2, 7), (3, 7), (5, 11), (7, 7)])
-def test_collision_probability_by_counting_all_hashes(buckets, prime):
+def test_the_collision_probability_agrees_with_a_count(buckets, prime):
     """Over all hashes of the family, two answers share a bucket with the stated probability, whichever two."""
     oracle = local_hashing(6, 1.0, buckets, prime)
     a, b = (part.ravel() for part in np.indices((prime, prime)))
@@ -100,8 +100,8 @@ def test_total_variation_agrees_with_its_closed_form():
     assert oracle.eta == pytest.approx(0.75 * (e - 1) / (e + 3), rel=1e-9)
 
 
-def test_optimised_number_of_buckets():
-    """The optimised number of buckets is the whole number nearest to e^epsilon + 1."""
+def test_the_optimized_number_of_buckets_is_the_nearest_integer():
+    """The optimized number of buckets is the integer nearest to e^epsilon + 1."""
     assert [optimized_local_hashing(9, e).buckets for e in (0.1, 1.0, 2.0)] == [2, 4, 8]
 
 

@@ -12,7 +12,7 @@ from ldpopt.mechanisms import Gaussian, GaussianPair, LaplacePair, gaussian, lap
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
-def test_guarantees_of_laplace(epsilon):
+def test_laplace_guarantees_are_closed_forms(epsilon):
     """epsilon-DP and (1 - e^(-epsilon/2))-TV, whatever the sensitivity; variance 2 (sensitivity/epsilon)^2."""
     m = laplace(epsilon, 3.0)
     assert m.pair == LaplacePair(epsilon)
@@ -91,7 +91,7 @@ def test_bad_input_is_refused_of_laplace(call, message):
 
 
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(1.0, 1.0), (4.0, 2.0), (0.2, 1.0)])
-def test_guarantees_of_gaussian(sigma, sensitivity):
+def test_gaussian_guarantees_are_closed_forms(sigma, sensitivity):
     """(2 Phi(mu/2) - 1)-TV [GI, eq. 17] and mu^2/2-zCDP for mu = sensitivity/sigma; no finite epsilon."""
     m = gaussian(sigma, sensitivity)
     mu = sensitivity / sigma

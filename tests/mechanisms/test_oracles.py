@@ -37,7 +37,7 @@ LARGE = [
 
 
 @pytest.mark.parametrize("oracle", SMALL, ids=repr)
-def test_guarantees_of_the_whole_matrix(oracle):
+def test_the_whole_matrix_has_the_stated_guarantees(oracle):
     """The tabulated channel is epsilon-LDP and eta-TV as the closed forms say, and wastes neither."""
     channel = oracle.channel()
     np.testing.assert_allclose(channel.matrix.sum(axis=1), 1, rtol=0, atol=1e-13)
@@ -77,7 +77,7 @@ def test_samples_follow_the_channel(oracle):
 
 
 @pytest.mark.parametrize("oracle", LARGE, ids=repr)
-def test_simulated_estimates(oracle):
+def test_simulated_estimates_are_within_five_standard_errors(oracle):
     """With too many reports to tabulate, simulated estimates are within 5 standard errors (seed 6)."""
     rng = np.random.default_rng(6)
     p, n = rng.dirichlet(np.ones(40)), 20_000
@@ -126,8 +126,8 @@ def test_bad_parameters_are_refused(make):
         make(4, -1.0)
 
 
-def test_published_variances_at_frequency_zero():
-    """Optimised unary encoding: 4e/(n(e-1)^2); symmetric: e^(1/2)/(n(e^(1/2)-1)^2), e = exp(epsilon) [LH]."""
+def test_variances_at_frequency_zero_are_the_published_ones():
+    """Optimized unary encoding: 4e/(n(e-1)^2); symmetric: e^(1/2)/(n(e^(1/2)-1)^2), e = exp(epsilon) [LH]."""
     for epsilon in (0.3, 1.0, 2.0):
         e, h = math.exp(epsilon), math.exp(epsilon / 2)
         assert optimized_unary_encoding(9, epsilon).variance(0.0, 10) == pytest.approx(4 * e / (10 * (e - 1) ** 2))

@@ -81,7 +81,7 @@ def test_a_cap_that_does_not_bind_is_ignored():
     assert float(total_variation(dominating_pair(1.0, 0.0, 0.0).channel)) <= 1e-14
 
 
-def test_value_semantics():
+def test_pairs_compare_by_their_distributions_and_are_frozen():
     """Pairs compare and hash by their distributions, and are frozen."""
     pair = FinitePair([0.5, 0.5], [0.25, 0.75])
     assert pair == FinitePair(np.array([0.5, 0.5]), [0.25, 0.75])
@@ -116,7 +116,7 @@ def steps(m, shift=0.0):
 
 
 @pytest.mark.parametrize(("epsilon", "gamma", "sensitivity"), CASES)
-def test_eta_by_summing_the_steps(epsilon, gamma, sensitivity):
+def test_eta_is_the_sum_over_steps(epsilon, gamma, sensitivity):
     """The formulas of [GI, section VI-C] for all gamma in [0, 1] are the total variation of the two densities."""
     m = staircase(epsilon, gamma, sensitivity)
     width, middle = steps(m, sensitivity)
@@ -142,7 +142,7 @@ def test_meets_the_region_exactly(epsilon, gamma, sensitivity):
 
 
 @pytest.mark.parametrize(("epsilon", "gamma", "sensitivity"), CASES)
-def test_variance_by_summing_the_steps(epsilon, gamma, sensitivity):
+def test_variance_is_the_sum_over_steps(epsilon, gamma, sensitivity):
     """The closed form of the variance is the sum over steps of density times width times mean square."""
     m = staircase(epsilon, gamma, sensitivity)
     width, middle = steps(m)

@@ -43,7 +43,7 @@ def test_moments_of_weighted_sums_against_thirty_digits(w, b, power):
     assert high[1] - low[0] <= 1e-12 * (1 + abs(truth))
 
 
-def test_moments_of_many_variables_by_simulation():
+def test_moments_of_many_variables_agree_with_simulation():
     """Six unequal weights, against a simulated mean (seed 5, 5 standard errors)."""
     w = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.05])
     draws = np.abs(np.random.default_rng(5).laplace(size=(400_000, 6)) @ w + 0.4) ** 1.5

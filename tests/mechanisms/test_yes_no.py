@@ -163,7 +163,7 @@ def test_bad_parameters_are_refused(make, message):
         make()
 
 
-def test_closed_forms_of_epsilon_and_eta():
+def test_epsilon_and_eta_have_closed_forms():
     """The formulas in the docstrings of the designs, at one point each."""
     assert warner(0.8).epsilon == pytest.approx(math.log(4), abs=1e-14)
     assert crosswise(0.2).eta == pytest.approx(0.6, abs=1e-14)

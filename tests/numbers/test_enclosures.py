@@ -38,7 +38,7 @@ def everything(enclosure):
 
 @BOTH
 @pytest.mark.parametrize("sign", "+-*/")
-def test_operations_on_exact_numbers(of, sign):
+def test_operations_enclose_the_exact_result(of, sign):
     """The four operations on every pair of nasty numbers enclose the exact result, within two ulps if normal."""
     x, y = (part.ravel() for part in np.meshgrid(SIGNED, SIGNED))
     one, two = of.of(x), of.of(y)
@@ -92,7 +92,7 @@ FUNCTIONS = {
 
 @BOTH
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_all_magnitudes(of, name):
+def test_functions_are_enclosed_at_all_magnitudes(of, name):
     """exp, expm1, log, log1p and sqrt enclose the value in 200 bits, at all magnitudes and near their zeros."""
     rng = np.random.default_rng(2)
     count = 100 if of.exact else 400
@@ -124,7 +124,7 @@ def test_functions_of_all_magnitudes(of, name):
 
 
 @BOTH
-def test_functions_of_intervals(of):
+def test_functions_of_intervals_reach_both_ends(of):
     """An increasing function of an interval reaches from the value of its lower end to that of its upper."""
     for low, high in ((0.5, 2.0), (1e-300, 1e300), (0.0, 3.0), (1e-9, 1e-9)):
         x = of.between(low, high)
@@ -209,7 +209,7 @@ def test_sums_and_products_of_matrices(of, scale):
 
 
 @BOTH
-def test_products_of_matrices_of_intervals(of):
+def test_products_of_interval_matrices_are_enclosed(of):
     """A product of matrices of intervals holds the products of matrices picked from the ends."""
     rng = np.random.default_rng(4)
     low_a, low_b = rng.normal(size=(3, 5)), rng.normal(size=(5, 2))
@@ -271,7 +271,7 @@ def test_random_expressions_hold_their_exact_value(tree):
 
 @BOTH
 @pytest.mark.parametrize("exponent", [0, 0.5, 1, 2, -1.5, 20, 1e-9])
-def test_powers(of, exponent):
+def test_powers_are_enclosed_narrowly(of, exponent):
     """A power of a positive number encloses it in 200 bits, and stays as narrow as exp and log allow."""
     x = np.array([1e-10, 0.3, 1.0, 1 + 2.0**-52, 7.5, 1e10])
     found = of.of(x).power(exponent)
@@ -380,7 +380,7 @@ def test_arrays_behave_as_numpys(of):
     assert "0." in repr(x)
 
 
-def test_the_two_arithmetics():
+def test_the_two_arithmetics_are_interchangeable():
     """`arithmetic` gives either; each takes the other's enclosures; the precision can be set and does not leak."""
     assert (arithmetic(False), arithmetic(True)) == (FLOAT, EXACT)
     third, before = EXACT.of(1) / 3, flint.ctx.prec

@@ -78,7 +78,7 @@ def test_a_printed_guarantee_is_never_below_the_stored_one(value, digits):
      (123456.1, 6, "123457"), (1.0986122886681098, 3, "1.1"), (1e-7, 6, "1e-07"), (1234567.0, 3, "1.24e+06"),
      (0.1, 6, "0.1"), (0.5 + 2**-53, 6, "0.5000000001"), (0.5 - 2**-54, 6, "0.5"), (-1.9999999, 6, "-1.99999")],
 )  # fmt: skip
-def test_printed_forms(value, digits, text):
+def test_printed_numbers_are_short_and_rounded_up(value, digits, text):
     """The text is short and rounded up."""
     assert ceil_digits(value, digits) == text
 

@@ -167,7 +167,7 @@ def test_crossings_of_the_capacity_bounds():
     assert round(figures["crossing in Figure 2a"], 1) == 2.3
 
 
-def test_the_false_rows_of_table_1():
+def test_false_rows_of_table_1_are_exceeded():
     """[CIM, Table 1] At epsilon = 0.1 the exact values for orders 3 and 6 exceed the printed bounds as theory says."""
     measure = EXPERIMENTS["cim-table-1"].measure
     for order, exact, bound in ((3.0, 0.00739299, 0.00199601), (6.0, 0.0127003, 6.3999e-06)):
@@ -187,7 +187,7 @@ def test_rho_of_epsilon_and_eta_agrees_with_exact_values():
     assert measure(epsilon=1.0, share=0.1)["exact"] == pytest.approx(0.082192, abs=1e-6)
 
 
-def test_worst_looseness_of_corollary_2():
+def test_the_worst_looseness_of_corollary_2_is_its_formula():
     """The largest looseness of Corollary 2 is min(2, e^eps)(e^eps+1)/2, approached by nearly equal populations."""
     figures = verdict_of("gi-theorem-7").figures
     assert figures["loosest"] == pytest.approx(figures["loosest, limit in closed form"], rel=1e-3)
@@ -203,7 +203,7 @@ def test_erasure_is_not_optimal():
     assert all(0.2495 < loss < 0.2525 for loss in losses)
 
 
-def test_survey_savings():
+def test_survey_savings_have_the_stated_values():
     """At p = (0.9, 0.025 x 4) and epsilon = 1 the best subset selection, of 2, has 10.8698, the optimum 10.150574."""
     row = EXPERIMENTS["survey-savings"].measure(part="formula", k=5, epsilon=1.0, top=0.9)
     assert row["size"] == 2
@@ -263,7 +263,7 @@ def test_a_coin_before_gaussian_noise_exceeds_the_claimed_tau():
         assert tau**2 < 2 * moment / s**2 <= found["exact"] ** 2 * (1 + 1e-5)
 
 
-def test_the_guess_about_groups():
+def test_the_guess_about_groups_fails():
     """[DR, section 1] Neighbours with tau 0.49987 and 0.50015, whose ends have 1.07568; mu 0.1151 < 4 x 0.0345."""
     row = EXPERIMENTS["dr-group-guess"].measure(kind="chain", seed=0)
     assert [row[name] for name in ("first", "second", "third")] == [0.99484, 0.97907, 0.93180]
@@ -297,7 +297,7 @@ def test_the_extremal_pair_approaches_the_least_share_of_the_binary_mechanism():
         assert least <= row["at least"] <= row["exact"] <= least * (1 + 5e-3 * e)
 
 
-def test_theorem_7_without_its_factor():
+def test_theorem_7_holds_without_its_factor():
     """[GI, Thm 7] J <= 2 (e-1) eta TV^2 for random pairs, the optimum by the linear program over all patterns."""
     rng = np.random.default_rng(70)
     for _ in range(5):
@@ -310,7 +310,7 @@ def test_theorem_7_without_its_factor():
         assert best <= 2 * math.expm1(epsilon) * eta * (np.abs(p0 - p1).sum() / 2) ** 2 * (1 + 1e-7)
 
 
-def test_partitions_by_listing():
+def test_listed_partitions_agree_with_the_dynamic_program():
     """Listing all partitions gives the optimum that the dynamic program finds, for many pairs at once."""
     rng = np.random.default_rng(71)
     p0, p1 = rng.dirichlet(np.ones(5), size=(2, 6))
@@ -331,7 +331,7 @@ def test_the_source_is_that_of_the_claim():
             assert first.startswith(f"{paper.upper()}, {words[kind]} {numbers}"), name
 
 
-def test_the_standard_of_three_losses():
+def test_the_standard_of_three_losses_is_within_the_repair():
     """[BS, Lemma 4.3] tau^2/(2 rho) is 14.8, 28.1, 131.8 at epsilon = 100, 200, 1000; 8 max(v, v^2) is larger."""
     for loss, ratio in ((100.0, 14.8), (200.0, 28.1), (1000.0, 131.8)):
         printed, repaired = EXPERIMENTS["bs-lemma-4-3"].measure(loss=loss)
@@ -361,7 +361,7 @@ def test_theorem_7_as_printed_and_as_read():
     assert read.judge(shrunk).outcome is Outcome.FAILS
 
 
-def test_theorem_4_1_with_its_constant():
+def test_theorem_4_1_holds_with_its_constant():
     """[DR, Thm 4.1] The proof's recursion at s = 4, by hand, and the bound with 2 x 34^4.5."""
     tau = 1 / (2 * 34**3) / (4 * 8)
     measured, _ = EXPERIMENTS["dr-theorem-4-1"].measure(kind="recursion", size=4.0, share=1.0, seed=0)
@@ -391,7 +391,7 @@ def test_rho_of_the_sign_of_noise_agrees_with_its_channel():
     assert measure(rho=4.0)["exact"] <= 4 < measure(rho=4.0)["deviation"]
 
 
-def test_numbers_of_the_remarks():
+def test_remarks_fail_as_printed_and_hold_as_repaired():
     """What the errata page says of remarks and steps: as printed they fail there, as repaired they hold."""
     remarks = EXPERIMENTS["bs-remarks"].measure
     for sigma, times in ((0.1, 5.10), (0.05, 10.06), (0.02, 25.03), (0.01, 50.02)):

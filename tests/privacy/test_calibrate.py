@@ -47,7 +47,7 @@ def test_calibrated_renyi_and_pure_epsilons_are_the_largest(target):
     assert float(FinitePair.of_parameters(pure * (1 + 1e-3)).hockey_stick(target.epsilon)) > target.delta
 
 
-def test_bad_targets():
+def test_bad_targets_are_refused():
     """A target without delta, or of another notion, is refused."""
     for call in (
         lambda: largest_rho(ApproximateDP(1.0, 0.0)),

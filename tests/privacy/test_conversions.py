@@ -23,7 +23,7 @@ def gaussian_delta(mu, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_pure_conversions_against_randomized_response(epsilon):
+def test_pure_conversions_hold_for_randomized_response(epsilon):
     """Every bound for epsilon-DP holds for the pair that dominates all of it, and the tight ones are attained."""
     pair = FinitePair.of_parameters(epsilon)
     claim = PureDP(epsilon)
@@ -44,7 +44,7 @@ def test_pure_conversions_against_randomized_response(epsilon):
 
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 0.3, 2.0, 50.0])
 @pytest.mark.parametrize("order", [1 + 1e-9, 1.5, 8.0, 1e5])
-def test_renyi_of_pure_in_fifty_digits(epsilon, order):
+def test_renyi_of_pure_agrees_with_fifty_digits(epsilon, order):
     """pure_to_renyi equals log(cosh((a - 1/2) eps)/cosh(eps/2))/(a - 1) in 50 digits, and is not below it."""
     with mpmath.workdps(50):
         e, a = mpmath.mpf(epsilon), mpmath.mpf(order)
@@ -67,7 +67,7 @@ def test_zcdp_sup_is_at_order_one():
             assert values[0] < e * mpmath.tanh(e / 2)
 
 
-def test_claims_of_the_sources():
+def test_conversions_agree_with_their_sources():
     """BS Prop 1.4, DR Thm 3.5 and GI Thm 2 as printed."""
     assert c.pure_to_zcdp(PureDP(2.0)) == ZCDP(0.0, up(2.0))
     assert c.pure_to_mcdp(PureDP(1.0)).mu == pytest.approx((math.e - 1) / 2)
@@ -117,7 +117,7 @@ def test_three_way_minimum_is_the_lemma():
 
 
 @pytest.mark.parametrize("order", [1.2, 10.0])
-def test_sharp_renyi_conversion_on_random_pairs(order):
+def test_the_sharp_renyi_conversion_holds_on_random_pairs(order):
     """CKS Prop 12 and M Prop 3 hold for the exact divergence and curve of arbitrary pairs."""
     rng = np.random.default_rng(int(order * 10))
     for _ in range(5):
@@ -203,7 +203,7 @@ def test_wrong_notions_and_numbers_out_of_range_are_refused(call):
         call()
 
 
-def test_extremes():
+def test_extreme_claims_convert_to_their_limits():
     """Infinite claims stay infinite, order one converts to nothing, all delta to zero."""
     assert math.isinf(c.renyi_to_approximate(RenyiDP(1, 0.1), 0.1).epsilon)
     assert math.isinf(c.renyi_to_approximate_sharp(RenyiDP(1, 0.1), 0.1).epsilon)

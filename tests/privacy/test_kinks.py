@@ -87,7 +87,7 @@ def test_total_variation_is_the_kolmogorov_distance():
         assert found.value - found.lower <= 2.0**-52
 
 
-def test_between_affine_and_all_functions():
+def test_thresholds_lie_between_affine_and_all_functions():
     """Affine functions of one number rise or fall, so thresholds find at least as much; nobody more than everybody."""
     rng = np.random.default_rng(6)
     for _ in range(10):
@@ -191,7 +191,7 @@ def convex_by_program(p, q, phi, order):
 
 
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 3.0])
-def test_relu_units_against_conic_programs(order):
+def test_relu_units_agree_with_conic_programs(order):
     """The bracket of the best convex or concave function holds what another program finds, and is narrow."""
     rng = np.random.default_rng(int(10 * order))
     for _ in range(8):

@@ -179,7 +179,7 @@ def test_chi_squared_contraction_of_tiny_entries_keeps_its_digits():
 
 
 @pytest.mark.parametrize("ulps", [1, 2, 5, 1000])
-def test_mutual_information_of_rows_an_ulp_apart(ulps):
+def test_mutual_information_of_rows_an_ulp_apart_is_enclosed(ulps):
     """I is about (p - q)^2/2 of 1e-32, not zero, and its bracket is a relative 1e-6."""
     q = np.array([[0.5, 0.5], [0.5 + ulps * ULP, 0.5 - ulps * ULP]])
     found = mutual_information(q, [0.5, 0.5])
@@ -224,7 +224,7 @@ def test_values_with_unmeasured_pairs_are_not_called_exact(monkeypatch):
     assert (found.value, found.lower, found.exact) == (1.0, 0.25, False)
 
 
-def test_divergences_of_an_order_beyond_any_digit():
+def test_divergences_of_a_huge_order_are_enclosed():
     """At order 1e18 the loss is not known to 1/order: lower stays below the truth, value at most the largest loss."""
     rng = np.random.default_rng(4)
     for n in range(20):

@@ -217,7 +217,7 @@ def test_a_corner_whose_products_underflow_still_counts():
 
 @pytest.mark.full(but=5)
 @pytest.mark.parametrize("seed", range(20))
-def test_losses_of_subnormal_masses_in_high_precision(seed):
+def test_losses_of_subnormal_masses_are_covered(seed):
     """The composed loss covers that of the laws which the rows stand for, though dividing by their sums is inexact."""
     rng = np.random.default_rng(seed)
     rows = rng.dirichlet(np.ones(4), 2)
@@ -257,7 +257,7 @@ def test_rows_that_differ_by_an_ulp_have_a_hull(seed):
 
 
 @pytest.mark.parametrize("mass", [1e-311, 3e-323, 1.4e-312])
-def test_impossible_outcomes_of_subnormal_mass(mass):
+def test_impossible_outcomes_of_subnormal_mass_have_infinite_epsilon(mass):
     """A delta that rounding alone puts at or above the mass of impossible outcomes meets no finite epsilon."""
     rows = [[0.25, 0.75, mass], [0.5, 0.5, 0.0]]
     composed = compose([FinitePair(*rows)], 2)

@@ -56,7 +56,7 @@ def test_epsilon_is_the_largest_log_ratio(q):
 
 
 @given(matrices(entries=st.sampled_from([0.0, 5e-324, 1e-320, 1e-310, 1e-300, 1e-17, 0.5, 1.0])))
-def test_extreme_entries(q):
+def test_extreme_entries_have_the_exact_epsilon(q):
     """Subnormal and zero entries give the exact value, however large the ratio."""
     assert brackets(local_dp(q), exact(q))
 

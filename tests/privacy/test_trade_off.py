@@ -158,7 +158,7 @@ def test_bad_arguments_are_refused():
         curve.to_approximate_dp(-1)
 
 
-def test_knots_of_ratios_beyond_the_range_of_floats():
+def test_knots_of_extreme_ratios_are_ordered():
     """Impossible outputs are rejected before nearly impossible ones, and corners whose products underflow are kept."""
     knots = TradeOffCurve.of_pair([1e-320, 0.0, 1.0], [0.5, 0.3, 0.2]).knots
     assert knots[0, 1] == pytest.approx(0.7, rel=1e-14)

@@ -151,7 +151,7 @@ def test_epsilons_that_are_taken(value):
 
 
 @pytest.mark.parametrize("value", [0, -1, 9e-10, 701, 1e300])
-def test_epsilons_out_of_range(value):
+def test_epsilons_out_of_range_are_refused(value):
     """Zero, negative, tiny and huge epsilons are errors that state the range."""
     with says(f"epsilon: expected a number of nats between 1e-09 and 700, got {float(value)}"):
         positive_epsilon(value)
@@ -187,7 +187,7 @@ def test_values_that_are_not_positive_integers_are_refused(value):
         positive_integer(value, "k")
 
 
-def test_positive_integers():
+def test_positive_integers_are_accepted_from_the_minimum():
     """Python and numpy integers are taken, down to the stated minimum."""
     assert positive_integer(np.int32(4), "k") == 4
     assert type(positive_integer(np.int32(4), "k")) is int

@@ -100,7 +100,7 @@ def test_unknown_answers(answers, got):
         positions(("a", "b"), answers)
 
 
-def test_unknown_positions():
+def test_unknown_positions_are_refused():
     """Numbers outside 0..k-1 are no answers, and long lists of inputs are shortened."""
     for wrong in (-1, 9):
         with says(f"answer: expected one of the inputs 0, 1, 2, 3, 4, 5, 6, 7, ..., got {wrong}"):
@@ -110,7 +110,7 @@ def test_unknown_positions():
 
 
 @pytest.mark.parametrize("value", [[None], [{}]])
-def test_labels_in_files(value):
+def test_labels_in_files_are_validated(value):
     """A file's labels are strings, numbers and lists of them, to a bounded depth."""
     with says("channel file: expected labels that are strings, numbers or lists of them"):
         from_jsonable(value)

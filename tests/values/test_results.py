@@ -84,7 +84,7 @@ def test_public_functions_return_results():
     assert {one.__name__ for one in found} <= described
 
 
-def test_the_same_few_methods(made):
+def test_results_have_the_same_methods_and_rows(made):
     """JSON-ready values, a frame of pandas and of Polars, CSV, LaTeX and HTML, which all have the same rows."""
     for one in made:
         told = one.to_dict()
@@ -105,7 +105,7 @@ def test_the_same_few_methods(made):
 
 
 @pytest.mark.full
-def test_pictures(made):
+def test_results_draw_on_the_axes_of_the_caller(made):
     """What has a picture draws it on axes of its own, or on those it is given."""
     for one in [one for one in made if isinstance(one, Pictured)]:
         ax = one.plot()
@@ -271,7 +271,7 @@ def test_utilities_and_constraints_are_equal_by_value():
     assert Divergence(KL, laws[0], laws[1]) != Divergence(KL, laws[1], laws[0])
 
 
-def test_zero_and_nan_and_kinds():
+def test_equality_covers_zero_nan_and_kinds():
     """A negative zero is zero, NaN equals NaN, whole numbers equal the same floats, and shapes count."""
 
     class Held(ByValue):
@@ -322,7 +322,7 @@ def test_cut_tables_state_the_number_of_rows(made):
     assert next(one for one in made if isinstance(one, Frontier))._repr_html_().count("first 20 of 24 rows") == 1
 
 
-def test_channels_to_and_from_frames():
+def test_channels_survive_a_round_trip_through_frames():
     """pandas and Polars give the channel back with its labels; outputs that Polars could not tell apart are refused."""
     named = Channel([[0.75, 0.25], [0.25, 0.75]], ["yes", "no"], ["A", "B"])
     for one in (named, FLIP, Channel([[0.75, 0.25], [0.25, 0.75]], inputs=[3, 1], outputs=["a", "b"])):

@@ -47,7 +47,7 @@ def test_an_asymmetric_curve_is_required_of_both_orders():
     assert design.certified
 
 
-def test_only_curves():
-    """Anything but a trade-off curve is refused."""
+def test_values_that_are_not_curves_are_refused():
+    """A value that is not a trade-off curve is refused."""
     with pytest.raises(InvalidInput, match="curve"):
         TradeOff([0.0, 1.0])

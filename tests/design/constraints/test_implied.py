@@ -59,7 +59,7 @@ def test_channels_within_a_constraint_meet_the_implied_caps(number):
                         assert moment <= cap.upper * (1 + 1e-9)
 
 
-def test_formulas_of_total_variation():
+def test_implied_total_variation_agrees_with_formulas():
     """tanh(epsilon/2) [GI, Prop 2], delta + (1 - delta) tanh(epsilon/2) [GI, eq. 7], Pinsker; in 40 digits."""
     with mpmath.workdps(40):
         half = mpmath.tanh(mpmath.mpf(0.8) / 2)

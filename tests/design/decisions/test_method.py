@@ -110,7 +110,7 @@ def test_mixed_scales_are_certified(prior, loss, epsilon, tmp_path):
     ids=["approximate", "variation and pure", "variation", "graph"],
 )
 @pytest.mark.parametrize("large", [1e5, 1e12, 1e300])
-def test_prohibitive_losses_under_other_constraints(constraints, large, tmp_path):
+def test_prohibitive_losses_forbid_decisions_under_other_constraints(constraints, large, tmp_path):
     """Where single entries may be zero, prohibitive ones are, exactly: nothing is mixed into them afterwards."""
     loss = changed_loss(LINE, (0, 3), large)
     design = optimal_channel(ExpectedLoss(PRIOR, loss), constraints)
@@ -124,7 +124,7 @@ def test_prohibitive_losses_under_other_constraints(constraints, large, tmp_path
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(150))
-def test_random_prohibitive_losses(seed):
+def test_random_prohibitive_losses_are_certified(seed):
     """Random losses with large entries, rows and columns of either sign under one prior: certified and verified."""
     rng = np.random.default_rng(seed)
     k, m = rng.choice([2, 3, 4, 6], 2)

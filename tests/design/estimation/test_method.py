@@ -36,7 +36,7 @@ def brute_covariance(matrix, p):
     ("prior", "epsilon", "value"),
     [([0.2] * 5, 0.5, 50.258657), ([0.2] * 5, 1.0, 12.229751), (SKEWED, 1.0, 10.150574)],
 )
-def test_a_optimal_values_of_the_literature(prior, epsilon, value):
+def test_a_optimal_values_are_those_of_the_literature(prior, epsilon, value):
     """The optimal sums of variances are the known ones, proved, and those of the returned matrix [KOV14], [YB]."""
     design = optimal_channel(FisherInformation(prior), LocalDP(epsilon))
     assert design.value == pytest.approx(value, abs=1e-6)

@@ -44,8 +44,8 @@ def test_yes_no_questions_follow_the_rule(m, epsilon):
     [((2, 2), 0.5, 33.34158), ((2, 2, 2), 3.0, 3.02105), ((2, 3), 0.5, 55.942608), ((2, 3), 1.0, 14.229407),
      ((2, 3), 2.0, 4.386820)],
 )  # fmt: skip
-def test_values_on_record(shape, epsilon, value):
-    """Values of an independent engine."""
+def test_values_agree_with_an_independent_engine(shape, epsilon, value):
+    """The value is that of an independent engine."""
     design = designed(shape, epsilon)
     assert design.certified
     assert design.value == pytest.approx(value, rel=2e-6)

@@ -151,7 +151,7 @@ def bound(epsilon=1.0, m=3, pilot=(0.5, 0.5), width=0.05):
 
 
 @pytest.mark.parametrize(("m", "least"), [(2, 3598), (5, 8995), (10, 17989), (30, 53966)])
-def test_the_least_respondents_of_even_questions(m, least):
+def test_the_least_respondents_of_even_questions_agree_with_the_formula(m, least):
     """m coth^2(1/2)/(4 tau), computed by hand."""
     made = bound(m=m)
     assert made.least == least
@@ -161,7 +161,7 @@ def test_the_least_respondents_of_even_questions(m, least):
         assert replace(made, least=least - 1).verify(exact)
 
 
-def test_uneven_and_different_questions_by_hand():
+def test_uneven_questions_agree_with_the_formula():
     """The sum of (tr C^(1/2))^2/sum tau over sinh^2(epsilon/2), in mpmath."""
     epsilon, pilots, taus = 1.7, ([0.3, 0.7], [0.5, 0.3, 0.2]), ([1e-4, 2e-4], [1e-4] * 3)
     with mpmath.workdps(40):

@@ -69,7 +69,7 @@ def test_the_bound_is_near_under_a_cap_on_total_variation(k, gap):
     assert design.verify().total_variation <= 0.5 * math.tanh(0.5)
 
 
-def test_inputs_of_one_probability():
+def test_uniform_priors_have_subset_selection():
     """For a uniform prior subset selection of the best size is optimal [YB], and proved to be so, for any k."""
     for k in (2, 3, 17, 100):
         design = designed(np.full(k, 1 / k), 1.0)
@@ -90,7 +90,7 @@ def test_inputs_of_one_probability():
     ],
     ids=["two occur", "one of nearly all", "tiny", "halved, and zeros"],
 )
-def test_nasty_priors(prior):
+def test_degenerate_priors_have_verified_designs(prior):
     """Masses that are zero, tiny, nearly one or ever halved leave a design that verifies, within 1e-5 of its bound."""
     design = designed(prior / prior.sum(), 1.0)
     assert design.verify()

@@ -45,8 +45,8 @@ def are_same_rays(listed, expected):
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 @pytest.mark.parametrize("e", RATIOS, ids=str)
-def test_patterns(k, e):
-    """The staircase patterns of `PatternDual` and of estimation, and those of the second checker."""
+def test_listed_patterns_are_complete(k, e):
+    """The staircase patterns of `PatternDual`, of estimation and of the second checker are all rays, each once."""
     expected = rays(k, *faces(staircase_arrangement(k), e))
     sets = members(np.arange(max(2**k - 1, 1), dtype=np.int64), k)
     low = 1 / (e - 1)
@@ -61,7 +61,7 @@ def test_patterns(k, e):
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 @pytest.mark.parametrize("e", RATIOS, ids=str)
-def test_levels(k, e, flat):
+def test_listed_levels_are_complete(k, e, flat):
     """Columns of levels, without a cap on total variation and with one, of both programs."""
     expected = rays(k, *faces(level_arrangement(k, flat), e))
     assert are_same_rays(of_levels(k, e, flat), expected)
@@ -113,7 +113,7 @@ def policy_case(graph, ordered):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("ordered", [False, True])
-def test_policy_graphs(ordered):
+def test_columns_along_graphs_are_complete(ordered):
     """The columns along graphs, with directions, weights, and parts without a path between them."""
     for graph in graphs(40, 1):
         mine, other, expected = policy_case(graph, ordered)
@@ -123,7 +123,7 @@ def test_policy_graphs(ordered):
 
 @pytest.mark.full
 @pytest.mark.parametrize("ordered", [False, True])
-def test_more_policy_graphs(ordered):
+def test_columns_along_hundreds_of_graphs_are_complete(ordered):
     """The same for hundreds of graphs."""
     for graph in graphs(600, 2):
         mine, other, expected = policy_case(graph, ordered)
@@ -170,7 +170,7 @@ def irreducible(k, ratio, total):
     [(2, Fraction(2), 9), (2, Fraction(27, 10), 12), (2, None, 6), (3, Fraction(3, 2), 6), (3, Fraction(5, 2), 6),
      (3, None, 4), (4, Fraction(2), 4), (4, Fraction(1), 3), (2, Fraction(1), 3)],
 )  # fmt: skip
-def test_integers(k, ratio, total):
+def test_listed_integers_are_irreducible(k, ratio, total):
     """The columns of integers that are no sums of others with their entries in one order."""
     columns, complete = integer_columns(k, ratio, total)
     listed = [tuple(column) for column in columns.T.tolist()]
@@ -219,7 +219,7 @@ def misses(found, expected):
     ]
 
 
-def test_boxes():
+def test_columns_of_boxes_contain_every_vertex():
     """In a box, every vertex of every order of the entries is among the columns; without one of them it is missed."""
     some = 0
     for box in boxes(30, 3):
@@ -233,7 +233,7 @@ def test_boxes():
 
 
 @pytest.mark.full
-def test_more_boxes():
+def test_columns_of_hundreds_of_boxes_contain_every_vertex():
     """The same for hundreds of boxes."""
     for box in boxes(400, 4):
         found, expected = box_case(*box)

@@ -178,7 +178,7 @@ def design_against_set(kind):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("kind", SETS)
-def test_forged_saddle_points(kind):
+def test_forged_saddle_points_prove_no_false_bound(kind):
     """No accepted bound is below the value of a feasible channel, and no accepted value above the bound."""
     rng = np.random.default_rng(5)
     design = design_against_set(kind)

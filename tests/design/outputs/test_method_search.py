@@ -75,7 +75,7 @@ def test_malformed_searches(bad):
         LocalSearch(**bad)
 
 
-def test_methods_for_constraints_on_the_outputs():
+def test_methods_check_constraints_on_the_outputs():
     """Partitions know no budget, branching needs one, and its settings are checked."""
     utility = Divergence(KL, [0.5, 0.3, 0.2], [0.1, 0.3, 0.6])
     with pytest.raises(InvalidInput, match="method"):

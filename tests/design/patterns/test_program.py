@@ -109,7 +109,7 @@ def test_too_many_inputs_are_refused():
 
 
 @pytest.mark.parametrize(("apart", "epsilon", "constraints"), [(1e-12, 1.7, []), (0.3, 400.0, [0.4]), (1e-9, 7.0, [])])
-def test_a_weakest_criterion_far_below_the_others(apart, epsilon, constraints):
+def test_a_tiny_weakest_criterion_decides_the_worst_case(apart, epsilon, constraints):
     """Where one criterion is worth 1e-20 of another, the worst of both is what the weak one alone can be worth."""
     weak = Divergence(CHI_SQUARED, [0.5, 0.5], [0.5 + apart, 0.5 - apart])
     caps = [LocalDP(epsilon), *map(TotalVariation, constraints)]

@@ -7,7 +7,7 @@ from ldpopt.design.ratios.program import cut_knots, graded_knots, uniform_knots
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.2, 0.9), (0.6, 0.7)])
-def test_even_knots(low, high):
+def test_even_knots_cover_the_range(low, high):
     """They cover the range, and the ratio one when it lies inside."""
     knots = uniform_knots(low, high, 13)
     assert (knots[0], knots[-1]) == (low, high)

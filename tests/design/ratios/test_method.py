@@ -45,7 +45,7 @@ def pair(k, seed):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("instance", ORACLES[::15], ids=range(0, len(ORACLES), 15))
-def test_oracle_instances(instance):
+def test_exchange_and_patterns_agree_with_brute_force(instance):
     """Exchange and the pattern program agree with brute force to 1e-7, with and without a TV cap."""
     for name in ("kl", "total_variation", "hockey_stick_1_5", "squared_hellinger"):
         utility = Divergence(divergence(name), instance["p0"], instance["p1"])
@@ -183,7 +183,7 @@ def test_metric_privacy_follows_the_shortest_path():
     assert np.log(q[1] / q[2]).max() <= 0.3 * (1 + 1e-9)
 
 
-def test_labels_of_a_policy_graph():
+def test_graphs_name_inputs_by_their_labels():
     """Graphs name inputs by their labels; a node that is no input is refused."""
     utility = Divergence(KL, *pair(3, 2), inputs=["a", "b", "c"])
     design = optimal_channel(utility, LocalDP(1.0, nx.path_graph(["a", "b", "c"])))

@@ -311,7 +311,7 @@ def test_inputs_of_equal_ratio_are_merged_only_when_the_ratios_are_equal():
 
 
 @pytest.mark.full
-def test_constraints_of_infinitely_many_orders():
+def test_multipliers_serve_implied_orders_and_no_tighter_constraint():
     """The multipliers may be posed for orders that the design's constraint implies, and for no tighter constraint."""
     design, _ = design_and_reached_value("concentrated")
     dual = design.certificate

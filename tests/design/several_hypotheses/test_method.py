@@ -51,7 +51,7 @@ def test_three_hypotheses_on_twenty_inputs_are_certified(f):
 
 
 @pytest.mark.full
-def test_a_cap_on_total_variation_of_sixteen_inputs():
+def test_sixteen_inputs_are_certified_under_a_cap_on_total_variation():
     """Multipliers of pairs and minimum cuts: certified."""
     laws = np.random.default_rng(4).dirichlet(np.ones(16), 3)
     design = optimal_channel(WorstOf(KL, laws[0], laws[1:]), [LocalDP(1.0), TotalVariation(0.2)])

@@ -89,7 +89,7 @@ def test_the_penalized_partition_is_the_best_of_all(penalty):
 
 
 @pytest.mark.parametrize("eta", [0.02, 0.2, 0.35, 0.5, 0.7])
-def test_envelope_against_all_pairs_of_partitions(eta):
+def test_the_coin_attains_the_envelope_of_all_partitions(eta):
     """The coin between two partitions attains the concave envelope of the points (variation, rate) and the origin."""
     problem = blocks_of(8, 3, 2.0)
     cuts = [problem.cut(c) for c in all_cuts(8)]
@@ -129,7 +129,7 @@ def test_warm_start_does_not_change_the_optimum(eta, monkeypatch):
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 30.0])
-def test_values_of_blocks_one_by_one(epsilon):
+def test_values_of_blocks_are_exact_one_by_one(epsilon):
     """What a pass of the dynamic program reads for each block [i, j) is its value, also where prefix sums lose it."""
     problem = blocks_of(150, 8, epsilon)
     rows = dict(problem._values())
@@ -158,7 +158,7 @@ def test_merged_runs_cover_the_inputs_in_order():
     assert (np.diff(merged.posterior) > 0).all()
 
 
-def test_oracle_by_the_formulas_alone():
+def test_the_envelope_agrees_with_the_oracle():
     """The envelope's value equals the oracle before any channel is built."""
     for instance in ORACLE[:10]:
         problem = Blocks(KL, reduce_pair(np.array(instance["p0"]), np.array(instance["p1"])).pair, instance["epsilon"])

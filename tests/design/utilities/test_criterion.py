@@ -80,7 +80,7 @@ def test_a_channel_that_cannot_tell_all_proportions_apart():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_log_determinants_of_floats(seed):
+def test_log_determinants_are_enclosed(seed):
     """log |det| of a matrix of floats, badly scaled, is between its ends; a singular one has none."""
     rng = np.random.default_rng(seed)
     a = rng.normal(size=(6, 6)) * 10.0 ** rng.uniform(-8, 8, 6)
