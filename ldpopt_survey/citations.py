@@ -8,7 +8,7 @@ from typing import Any
 import ldpopt_survey as survey
 
 _PAPERS_BY_ESTIMATOR = {
-    "generalised least squares": "[Rao, chapter 4]",
+    "generalized least squares": "[Rao, chapter 4]",
     "least squares": "[Rao, chapter 4]",
     "left inverse": "[Rao, chapter 4]",
     "maximum likelihood": "[DLR; VR]",

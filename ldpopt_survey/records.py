@@ -147,9 +147,10 @@ def load(cls: type[T], data: Any, place: str) -> T:
             raise InvalidInput(f"{location} has no key {name!r}")
     for location, unknown_keys in remaining.items():
         if unknown_keys:
-            raise invalid(
-                location, f"only the keys {', '.join(sorted(known_keys[location]))}", next(iter(unknown_keys))
-            )
+            unknown = next(iter(unknown_keys))
+            homes = [home.removeprefix(place).strip() for home, names in known_keys.items() if unknown in names]
+            found = Phrase(f"{unknown!r}, a key of {' and '.join(homes)}") if homes and all(homes) else unknown
+            raise invalid(location, f"only the keys {', '.join(sorted(known_keys[location]))}", found)
     return cls(**values)
 
 

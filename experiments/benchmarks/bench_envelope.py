@@ -23,7 +23,7 @@ from scipy import stats
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # `experiments`, which is not installed
 
-from experiments.papers.drawing import COLOURS, DASH_PATTERNS, finish, frames
+from experiments.papers.drawing import COLOURS, DASH_PATTERNS, finish, fit_height, frames
 from ldpopt import Divergence, LocalDP, TotalVariation, optimal_channel, plots
 from ldpopt.divergences import KL
 
@@ -70,21 +70,21 @@ def rows() -> list[list[Any]]:
 
 def draw(found: list[list[Any]]) -> Any:
     """Seconds against k, and gaps against k."""
-    left, right = frames(2, 5.0, 4.0)
+    left, right = frames(2)
     for at, name in enumerate(CAPS):
         own = [row for row in found if row[1] == name and isinstance(row[0], int) and row[0] <= SIZES[-1]]
         k, seconds, gaps = ([float(row[i]) for row in own] for i in (0, 2, 4))
-        style = {"color": COLOURS[at], "ls": DASH_PATTERNS[at], "marker": "o", "ms": 3.5, "label": name}
+        style = {"color": COLOURS[at], "ls": DASH_PATTERNS[at], "marker": "o", "ms": 3, "label": name}
         left.plot(k, seconds, **style)
         right.plot(k, gaps, **style)
     high = float(next(row[2] for row in found if row[0] == SIZES[-1]))
     guide = np.array([1500.0, 10_000.0])
     left.plot(guide, 0.35 * high * (guide / guide[-1]) ** 2, color="0.5", lw=1, label="slope 2")
-    finish(left, f"KL, ε = {EPSILON:g}: a certified design", "answers k", "processor seconds", "upper left", "xy")
+    finish(left, f"KL, ε = {EPSILON:g}: a certified design", "answers k", "processor seconds", scale="xy")
     right.axhline(1e-10, color="0.5", lw=1)
-    right.text(SIZES[0], 1.15e-10, "promised: 1e-10", fontsize=8.5, color="0.35")
-    finish(right, "Relative gap between value and proved bound", "answers k", "gap", None, "xy")
-    right.set_ylim(1e-12, 3e-10)
+    right.text(SIZES[0], 1.15e-10, "promised: 1e-10", fontsize=7, color="0.35")
+    finish(right, "Relative gap between value and proved bound", "answers k", "gap", "none", "xy", ylim=(1e-12, 3e-10))
+    fit_height((left, right))
     return left
 
 

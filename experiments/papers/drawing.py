@@ -6,13 +6,14 @@ may name cells of their rows, as in ``"ε = {epsilon:g}"``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from experiments.papers.experiment import Table
-from ldpopt.plots import Axes, panels
+from ldpopt.plots import Axes, inches_of, label_axes, label_text, log_ticks, panels, put_legend
 from ldpopt.values.distribution import Array
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -24,9 +25,25 @@ Layer: TypeAlias = Callable[[Axes, Table], object]
 Words: TypeAlias = str | Callable[[Table], str]
 
 
-def frames(count: int, width: float = 5.2, height: float = 4.0) -> list[Axes]:
-    """Build axes side by side on one new figure."""
-    return panels((width,) * count, height)
+COLUMN_WIDTH, TEXT_WIDTH = 3.4, 7.0
+"""The widths of a column and of the text of a paper, in inches."""
+LETTER_WIDTH = 0.007
+"""The mean width of a letter in inches for each point of its size."""
+LEAST_HEIGHT = 1.9
+"""The height in inches that the data of each part of a picture have at least, beside titles, names and legends."""
+
+
+def frames(count: int, height: float = 3.0) -> list[Axes]:
+    """Build axes on one new figure as wide as a column of a paper, or several as wide as its text.
+
+    Up to three are side by side, others in rows of two. height : of a row, in inches.
+    """
+    width = COLUMN_WIDTH if count == 1 else TEXT_WIDTH
+    if count <= 3:
+        return panels((width / count,) * count, height)
+    figure = panels((width,), height * math.ceil(count / 2))[0].figure
+    figure.clear()
+    return [figure.add_subplot(math.ceil(count / 2), 2, place + 1) for place in range(count)]
 
 
 def line(ax: Axes, x: Any, y: Any, number: int, label: str = "", **style: Any) -> None:
@@ -34,22 +51,51 @@ def line(ax: Axes, x: Any, y: Any, number: int, label: str = "", **style: Any) -
 
     Each number has its colour and its dashes, so that either identifies the curve.
     """
-    ax.plot(x, y, **{"color": COLOURS[number % 7], "ls": DASH_PATTERNS[number % 7], "lw": 1.8, "label": label} | style)
+    ax.plot(x, y, **{"color": COLOURS[number % 7], "ls": DASH_PATTERNS[number % 7], "lw": 1.3, "label": label} | style)
 
 
-def finish(ax: Axes, title: str, x: str, y: str, legend: str | None = "best", scale: Sequence[str] = ()) -> None:
-    """Add texts, grid and legend, and make axes logarithmic (`scale` holds "x", "y" or both, "2" for x to base 2)."""
-    ax.set_title(title, fontsize=10.5, loc="left")
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+def finish(
+    ax: Axes, title: str, x: str, y: str, legend: str = "below", scale: Sequence[str] = (), **limits: Any
+) -> None:
+    """Add texts, grid and legend in the sizes of print.
+
+    - `legend` : a place as for `plots.put_legend`.
+    - `scale` : holds "x", "y" or both for logarithmic axes, "2" for x to base 2.
+    - `limits` : as in matplotlib's ``Axes.set``.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     if "x" in scale or "2" in scale:
         ax.set_xscale("log", **({"base": 2} if "2" in scale else {}))
     if "y" in scale:
         ax.set_yscale("log", nonpositive="mask")
-    ax.grid(alpha=0.25, lw=0.6)
-    ax.spines[["top", "right"]].set_visible(False)
-    if legend is not None:
-        ax.legend(fontsize=8.5, loc=legend, frameon=True, framealpha=0.85, edgecolor="none")
+    ax.set(**limits)
+    ax.set_title(title, fontsize=8, loc="left")
+    label_axes(ax, x, y, grid="both")
+    ax.tick_params(which="both", labelsize=7)
+    ax.xaxis.label.set_fontsize(8)
+    ax.yaxis.label.set_fontsize(8)
+    width = inches_of(ax)[0]
+    ax.set_title(label_text(title, int(width / (LETTER_WIDTH * 8))), fontsize=8, loc="left")
+    low, high = ax.get_xlim()
+    if "x" in scale and high < 1000 * low:
+        log_ticks(ax)
+    low, high = ax.get_ylim()
+    if "y" in scale and high < 100 * low:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    put_legend(ax, legend, *ax.get_legend_handles_labels(), size=7)
+
+
+def fit_height(axes: Sequence[Axes]) -> None:
+    """Set the height of the figure of finished axes so that their data have at least `LEAST_HEIGHT`."""
+    figure = axes[0].figure
+    missing = LEAST_HEIGHT - min(inches_of(ax)[1] for ax in axes)
+    if missing > 0:
+        width, height = figure.get_size_inches()
+        rows = axes[0].get_subplotspec().get_gridspec().nrows
+        figure.set_size_inches(width, height + rows * missing)
 
 
 def values(rows: Table, quantity: Values) -> Array:
@@ -95,7 +141,7 @@ def marks(
 
     def draw(ax: Axes, table: Table) -> None:
         for number, (_, rows) in enumerate(table.where(**where or {}).groups(*by)):
-            looks = {"color": COLOURS[number % 7] if by else "0.2", "ms": 4, "mfc": "none", "ls": ""}
+            looks = {"color": COLOURS[number % 7] if by else "0.2", "ms": 3, "mfc": "none", "ls": ""}
             labelled = {"marker": mark[number % len(mark)], "label": _text(label, rows)}
             ax.plot(values(rows, x) + spread * number, values(rows, y), **looks | labelled | style)
 
@@ -147,7 +193,7 @@ Panel: TypeAlias = Callable[[Table], list[tuple[Table, Callable[[Axes, Table], N
 
 
 def panel(
-    title: Words, x: Words, y: Words, *layers: Layer, legend: str | None = "best", scale: str = "",
+    title: Words, x: Words, y: Words, *layers: Layer, legend: str = "below", scale: str = "",
     where: Mapping[str, Any] | None = None, repeat_by: str = "", last: int | None = None, **limits: Any,
 ) -> Panel:  # fmt: skip
     """Build a part of a figure: layers with texts.
@@ -161,8 +207,8 @@ def panel(
     def draw(ax: Axes, rows: Table) -> None:
         for layer in layers:
             layer(ax, rows)
-        finish(ax, _text(title, rows), _text(x, rows), _text(y, rows), legend, scale)
-        ax.set(**{name: limit(ax) if callable(limit) else limit for name, limit in limits.items()})
+        set_limits = {name: limit(ax) if callable(limit) else limit for name, limit in limits.items()}
+        finish(ax, _text(title, rows), _text(x, rows), _text(y, rows), legend, scale, **set_limits)
 
     def parts(table: Table) -> list[tuple[Table, Callable[[Axes, Table], None]]]:
         rows = table.where(**where or {})
@@ -174,14 +220,15 @@ def panel(
     return parts
 
 
-def picture(*chosen_panels: Panel, width: float = 5.2, height: float = 4.0) -> Callable[[Table], Any]:
-    """Build the `draw` of an experiment: panels side by side, each of this size in inches."""
+def picture(*chosen_panels: Panel) -> Callable[[Table], Any]:
+    """Build the `draw` of an experiment: panels as wide as a column of a paper, or together as wide as its text."""
 
     def draw(table: Table) -> Any:
         parts = [part for panel in chosen_panels for part in panel(table)]
-        axes = frames(len(parts), width, height)
+        axes = frames(len(parts))
         for ax, (rows, layers) in zip(axes, parts, strict=True):
             layers(ax, rows)
+        fit_height(axes)
         return axes[0]
 
     return draw

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
-from textwrap import fill
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from experiments.papers.drawing import COLOURS, finish, frames
+from experiments.papers.drawing import COLOURS, TEXT_WIDTH, finish
 from experiments.papers.experiment import Cell, Experiment, Outcome, Row, Subject, Table, Verdict
 from ldpopt.numbers.tolerances import CLAIM_ATTAINED, CLAIM_ROUNDING
+from ldpopt.plots import label_text, panels
 from ldpopt.values.distribution import Array
 
 
@@ -282,7 +282,7 @@ def drawing_of(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
     """Return the `draw` of such an experiment: the distance of every case from its bound."""
 
     def draw(table: Table) -> Any:
-        (ax,) = frames(1, 8.0, 1.3 + 0.55 * len(parts))
+        (ax,) = panels((TEXT_WIDTH,), 1.0 + 0.36 * len(parts))
         for row, part in enumerate(parts):
             excess = part.excess(part.rows_of(table))
             is_violated = excess > part.tolerance
@@ -292,12 +292,11 @@ def drawing_of(parts: Sequence[Part], title: str) -> Callable[[Table], Any]:
         ax.plot([], [], "o", ms=3.5, mfc="none", color=COLOURS[0], label="as claimed")
         ax.plot([], [], "D", ms=4, color=COLOURS[1], label="violated")
         ax.axvline(0, color="0.3", lw=1)
-        ax.set_yticks(range(len(parts)), [fill(part.name, 40) for part in parts], fontsize=8)
+        ax.set_yticks(range(len(parts)), [label_text(part.name, 52) for part in parts])
         ax.set_ylim(len(parts) - 0.5, -0.5)
         low, high = ax.get_xlim()
         ax.set_xlim(min(low, -0.12), max(high, 0.06))
-        finish(ax, title, "relative distance from the bound (equalities: at 0)", "", None)
-        ax.legend(fontsize=8, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
+        finish(ax, title, "relative distance from the bound (equalities: at 0)", "", "beside")
         return ax
 
     return draw

@@ -320,7 +320,7 @@ def _together(mechanisms: Sequence[tuple[Mechanism, int]]) -> list[tuple[tuple[F
     return sorted(row_counts.items(), key=lambda part: list(map(laws, part[0])))
 
 
-SEVERAL = "a list of mechanisms (that of a single one is [mechanism])"
+SEVERAL_EXPECTED = "a list of mechanisms (that of a single one is [mechanism])"
 
 
 def _single_kind(mechanisms: Any) -> str | None:
@@ -377,10 +377,10 @@ def compose(mechanisms: Iterable[Any], count: int = 1) -> ComposedPair:
     """
     count = positive_integer(count, "count", maximum=MAX_USES)
     if isinstance(mechanisms, (str, bytes)) or not isinstance(mechanisms, Iterable):
-        raise invalid("mechanisms", SEVERAL, type(mechanisms).__name__)
+        raise invalid("mechanisms", SEVERAL_EXPECTED, type(mechanisms).__name__)
     mechanisms = list(mechanisms) if isinstance(mechanisms, Iterator) else mechanisms
     if (single := _single_kind(mechanisms)) is not None:
-        raise invalid("mechanisms", SEVERAL, Phrase(single))
+        raise invalid("mechanisms", SEVERAL_EXPECTED, Phrase(single))
     uses = [
         mechanism.ordered if isinstance(mechanism, FinitePair) else as_mechanism(mechanism) for mechanism in mechanisms
     ]

@@ -105,7 +105,7 @@ def _takes_both(function: Callable[..., Any]) -> bool:
 
 
 def _called(name: str, function: Callable[..., Any], where: str, *arguments: Any) -> Channel:
-    """The channel of a function; what it raises itself is left as it is."""
+    """Return the channel of a function; its own errors pass unchanged."""
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError as error:

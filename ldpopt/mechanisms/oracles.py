@@ -603,7 +603,7 @@ def optimized_local_hashing(k: int, epsilon: float, prime: int = MERSENNE_31) ->
     """
     two_buckets = LocalHashing(k, epsilon, 2, prime)
     if two_buckets.epsilon > 20:
-        raise invalid("epsilon", "at most 20 nats for optimised local hashing", two_buckets.epsilon)
+        raise invalid("epsilon", "at most 20 nats for optimized local hashing", two_buckets.epsilon)
     return LocalHashing(two_buckets.k, two_buckets.epsilon, max(2, round(math.exp(two_buckets.epsilon)) + 1), prime)
 
 

@@ -95,7 +95,7 @@ def _open_job(job: Job, _: str) -> tuple[WorkFolder, Privatizer]:
         raise InvalidInput(f"{folder.path / PLAN} is another plan than that of the run")
     key = read_key(job.key_file or folder.path / KEY)
     if key.check() != folder.state["key"]:
-        raise InvalidInput(f"{folder.path}: expected the key that the unfinished run began with")
+        raise InvalidInput(f"{folder.path}: the key file must have the key that the unfinished run began with")
     return folder, Privatizer(plan, folder.state["mode"], key)
 
 

@@ -55,7 +55,7 @@ class ConditionalMean(Estimate):
     >>> channel = [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]]
     >>> shares = estimate([4000, 3000, 3000], channel)  # not asked, the lowest and the highest number
     >>> conditional_mean(shares, np.array([0.0, 0.0, 80.0]), np.array([0.0, 1.0, 1.0]), (0.0, 80.0))
-    mean  40.000000 (3.098387), 95 % [33.923450, 46.076550]
+    mean  40.000000 (1.549193), 95 % [36.955366, 43.044634]
     """
 
     sums: Estimate | None = None

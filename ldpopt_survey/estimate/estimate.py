@@ -275,7 +275,7 @@ def estimate(data: Any, channel: ChannelLike, estimator: Estimator | None = None
         estimated.
 
     >>> estimate({"yes": 40, "no": 60}, Channel([[0.8, 0.2], [0.2, 0.8]], ["yes", "no"], ["yes", "no"]))
-    Estimate of 2 proportions from 100 reports, generalised least squares
+    Estimate of 2 proportions from 100 reports, generalized least squares
                estimate         se  95 % binomial interval
     yes        0.333333   0.081650  [0.176037, 0.500447]
     no         0.666667   0.081650  [0.499553, 0.823963]

@@ -171,7 +171,7 @@ def estimate_waves(waves: Sequence[tuple[Any, ChannelLike]], estimator: Estimato
     estimates instead).
 
     >>> estimate_waves([({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), ({0: 90, 1: 110}, [[0.7, 0.3], [0.3, 0.7]])])
-    Estimate of 2 proportions from 300 reports, generalised least squares
+    Estimate of 2 proportions from 300 reports, generalized least squares
               estimate         se  95 % binomial interval
     0         ...
     1         ...
@@ -274,7 +274,7 @@ def estimate_booklets(
         weight[:, None] / report_fraction * (loading - booklet[:, None]) if report_fraction else 0 * loading
         for weight, (booklet, loading, _, report_fraction) in zip(weights, estimates, strict=True)
     ]
-    name = "generalised least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
+    name = "generalized least squares" + (f", combined over {len(sources)} booklets" if len(sources) > 1 else "")
     bets = bets_of(table, [loadings_of(booklet, booklet.pilot, 0) for booklet in sources]) if anytime else None
     loadings = np.hstack(combined) + values[:, None]
     if isinstance(table, SampledReports):

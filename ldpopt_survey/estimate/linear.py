@@ -388,7 +388,7 @@ class GeneralizedLeastSquares:
     """
 
     pilot: tuple[float, ...] | None = None
-    name = "generalised least squares"
+    name = "generalized least squares"
 
     def __post_init__(self) -> None:
         if self.pilot is not None:

@@ -134,7 +134,7 @@ class SampledReports(ByValue):
         if not self.degrees:  # a group inside one unit has no estimate without it, and always the same with it
             sums, total = np.where(total > 0, sums, self.frequencies), np.where(total > 0, total, 1.0)
         if not total.min() > 0:
-            expected = "somebody of the group in each (linearisation needs none)"
+            expected = "somebody of the group in each (linearization needs none)"
             raise invalid("replicates", expected, Phrase("none in one"))
         return np.asarray(sums / total)
 
@@ -198,7 +198,7 @@ def _noise(parts: Sequence[Part]) -> Array:
     for question_parts in questions.values():
         reports = question_parts[0][0]
         patterns = np.array([table.mask for table, _ in question_parts])
-        for pattern in np.unique(patterns, axis=1).T if len(patterns) > 1 else patterns.any(keepdims=True):
+        for pattern in np.unique(patterns, axis=1).T if len(patterns) > 1 else np.array([[patterns.any()]]):
             if not pattern.any():
                 continue
             members = np.all(patterns == pattern[:, None], axis=0)

@@ -252,12 +252,12 @@ class Subsample(ByValue):
             group_weights = weights[:, self.in_group]
             if not group_weights.any(axis=1).all():
                 raise invalid(
-                    "replicates", "somebody of the group in each (linearisation needs none)", Phrase("nobody")
+                    "replicates", "somebody of the group in each (linearization needs none)", Phrase("nobody")
                 )
             try:
                 return np.stack([statistic(row) for row in group_weights])
             except SolverError:
-                expected = "finite coefficients under each (linearisation needs none)"
+                expected = "finite coefficients under each (linearization needs none)"
                 raise invalid("replicates", expected, Phrase("none under one")) from None
 
         if design.method.replicates and degrees:  # with no degrees, some replicate has nobody of the group

@@ -95,7 +95,7 @@ class Linearization(Replication):
     """
 
     replicates: ClassVar[bool] = False
-    name: ClassVar[str] = "linearisation"
+    name: ClassVar[str] = "linearization"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -90,8 +90,9 @@ def new_invitations(plan: Plan, count: int, groups: Sequence[str] = ()) -> list[
     """
     codes = [secrets.token_urlsafe(16) for _ in range(positive_integer(count, "invitations"))]
     if any(public.invited for public in plan.public) != bool(groups):
-        needs = "require groups" if not groups else "take no groups"
-        raise InvalidInput(f"invitations: those of this plan {needs}, by its public questions")
+        if groups:
+            raise InvalidInput("invitations: no question of the plan comes with them, so the frame must have no groups")
+        raise InvalidInput("invitations: questions of the plan come with them, so draw them for a frame (--frame)")
     return [code + group for code, group in zip(codes, groups, strict=True)] if groups else codes
 
 

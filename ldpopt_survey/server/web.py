@@ -93,7 +93,7 @@ def static_files(folder: Path, plan: str = "") -> dict[str, StaticFile]:
         if "/." in f"/{relative_path}":
             continue
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
-            raise InvalidInput(f"{path} is neither an ordinary file nor a folder, which a kit must have only")
+            raise InvalidInput(f"{path}: a kit may have only ordinary files and folders")
         if path.is_dir():
             continue
         if path.suffix not in TYPES:

@@ -254,7 +254,7 @@ def test_a_regression_by_moments_is_that_of_the_library(folder):
     for formula, ways, words in (
         ("income ~ sex", ("--linear", "--moments"), "cannot be combined with --moments"),
         ("income ~ sex", ("--linear", "--likelihood"), "cannot be combined with --moments"),
-        ("evade ~ sex", ("--moments", "--likelihood"), "it or --likelihood"),
+        ("evade ~ sex", ("--moments", "--likelihood"), "--moments cannot be combined with --likelihood"),
     ):
         arguments = [str(folder / "plan.json"), str(folder / "reports-1.csv"), formula, *ways]
         refused = CliRunner().invoke(app, ["survey", "regress", *arguments])

@@ -48,7 +48,7 @@ def test_reports_that_do_not_belong_are_one_line(delivered, refused):
         (("aggregate", "one.json", "raw.csv"), "--unlabelled"),
         (("aggregate", "one.json", "r.csv", "r.csv"), "every file once"),
         (("aggregate", "one.json", "r.csv", "copy.csv"), "every report once"),
-        (("aggregate", "one.json", "r.csv", "s.csv"), "simulated, or none"),
+        (("aggregate", "one.json", "r.csv", "s.csv"), "simulated reports cannot be combined with reports of people"),
         (("verify", "raw.csv"), "a folder"),
     ):
         assert message in refused("survey", *arguments)

@@ -23,9 +23,10 @@ def letters(figure):
             continue
         found += [*ax.texts, ax.title, ax._left_title, ax._right_title, ax.xaxis.label, ax.yaxis.label]
         for axis in (ax.xaxis, ax.yaxis):
-            low, high = sorted(axis.get_view_interval())
+            scale = axis.get_transform().transform  # of logarithms on a logarithmic axis
+            low, high = sorted(scale(axis.get_view_interval()))
             slack = 1e-6 * (high - low)
-            ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+            ticks = zip(scale(axis.get_majorticklocs()), axis.get_majorticklabels(), strict=True)
             found += [label for place, label in ticks if low - slack <= place <= high + slack]
         if ax.get_legend():
             found += ax.get_legend().get_texts()

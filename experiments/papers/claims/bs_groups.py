@@ -88,7 +88,7 @@ def divergences(order: float, seed: float) -> list[Row]:
     draw=picture(panel("Lemma 5.2 for normal laws, α = {order:g}", "place of R, in 1/k of the way",
                        "right side / left side",
                        curves("place", "bound / exact", "k = {k:g}", by=("k",), marker="o", ms=3),
-                       level(color="0.5", lw=0.8), where={"part": "normal", "order": min}), width=6.0, height=4.2),
+                       level(color="0.5", lw=0.8), where={"part": "normal", "order": min})),
     caption="Right side over left side for three normal laws, against where the middle one stands.",
 )  # fmt: skip
 def triangle(part: str, order: float, k: float, place: float = 0.0, seed: float = 0) -> Row:
@@ -157,7 +157,7 @@ def _noise(noise: str, letter: str) -> Any:
     return panel(f"{noise} mechanism", "group size", "claimed ρ / exact ρ",
                  curves("size", "claimed / exact", letter + " = {scale:g}, ξ = {xi_share:g} KL",
                         by=("scale", "xi_share"), marker="o", ms=3),
-                 where={"noise": noise}, legend="upper left",
+                 where={"noise": noise},
                  ylim=lambda ax: (0, max(2.0, 1.05 * ax.get_ylim()[1])))  # fmt: skip
 
 
@@ -178,8 +178,7 @@ def _noise(noise: str, letter: str) -> Any:
     draw=picture(_noise("Laplace", "ε"), _noise("Gaussian", "1/σ"),
                  panel("Chains of random laws", "group size", "claimed ρ / exact ρ",
                        marks("size", "claimed / exact", "ξ = {xi_share:g} KL", "o^", by=("xi_share",), spread=0.2),
-                       level(), where={"noise": "chain"}, legend="upper left", scale="y", xticks=[2, 3, 4]),
-                 width=4.6),
+                       level(), where={"noise": "chain"}, scale="y", xticks=[2, 3, 4])),
     caption="How many times the group's ρ exceeds the exact one, for the Laplace and the Gaussian mechanism and for "
     "chains of random laws.",
 )  # fmt: skip
@@ -287,10 +286,10 @@ def _answers(table: Table) -> str:
         panel("ξ that random chains need, over ξs", "group size s", "ratio (some lie below)",
               marks("size", "exact / claimed", "ξ = {xi_share:g} KL", "o^", by=("xi_share",), spread=0.2),
               formula(lambda s: digamma(s + 1) + np.euler_gamma, "size", "Σ1/i, Prop 5.3", 6, lw=1.2), level(),
-              where={"part": LINEAR.name}, legend="lower left", ylim=(-2.2, 2.4), xticks=[2, 3, 4]),
+              where={"part": LINEAR.name}, ylim=(-2.2, 2.4), xticks=[2, 3, 4]),
         panel("D_α that the implied (ε, δ) allow, over ρα", "order α", "ratio",
               curves("order", "exact / claimed", "ρ = {rho:g}", by=("rho",), marker="o", ms=3), level(),
-              where={"part": IMPLIED.name}, scale="2"), width=4.4),
+              where={"part": IMPLIED.name}, scale="2")),
     caption="Left: groups under bounded zCDP. Middle: the ξ that groups need. Right: what is lost by passing to (ε, "
     "δ).",
 )  # fmt: skip

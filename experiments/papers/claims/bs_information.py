@@ -60,7 +60,7 @@ def _noisy_sum(m: int, n: int, precision: float) -> float:
         panel(f"{name.capitalize()}: n people with one bit", "n", "I(X; M(X)) (nats)",
               curves("size", {"exact": ("exact", "-"), "bound": ("ρ n²", ":")}, letter + " = {parameter:g}, {}",
                      by=("parameter",), where={"blocks": min}),
-              level(math.log(2), color="0.5", lw=0.8), where={"mechanism": name}, legend="lower right", scale="xy")
+              level(math.log(2), color="0.5", lw=0.8), where={"mechanism": name}, scale="xy")
         for name, letter in LETTERS.items())),
     caption="Exact information (solid) about one bit that n people share, and Proposition 6.1 (dotted); grey: log 2.",
 )  # fmt: skip
@@ -185,9 +185,8 @@ DELTA_FACTOR = 1 + 1e-9
               where={"part": "Lemma 8.8", "delta": min}, scale="xy"),
         panel("ε of k mechanisms, δ about 1e-6", "mechanisms k", "ε of all (nats)",
               curves("count", {"simple": ("8.11", "-."), "claimed": ("8.9", ":"), "exact": ("exact", "-")},
-                     "ε = {epsilon:g}, {}", by=("epsilon",), lw=1.4),
-              where={"part": "Cor 8.9"}, legend="upper left", scale="xy",
-              ylim=lambda ax: (None, 100 * max(ax.get_ylim())))),
+                     "ε = {epsilon:g}, {}", by=("epsilon",), lw=1.2),
+              where={"part": "Cor 8.9"}, scale="xy")),
     caption="Left: δ of a mechanism that leaks with probability δ and else adds Gaussian noise. Right: composition.",
 )  # fmt: skip
 def section_8(

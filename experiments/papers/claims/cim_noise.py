@@ -73,7 +73,7 @@ def _noise(name: str) -> Any:
         "{printed bound there:.6g}. The exact value falls like the square of the shift, the bound like its power α.",
         _false_cells, lambda figures: figures["false Rényi cells"] or not figures["KL rows off by, relative"] < 1e-9,
         Outcome.HOLDS),
-    draw=picture(*map(_noise, RENYI), width=4.1),
+    draw=picture(*map(_noise, RENYI)),
     caption="Exact restricted Rényi divergences (solid) and the printed bounds (dotted): where a dotted line is below "
     "the solid one of its colour, the bound is false.",
 )  # fmt: skip
@@ -121,7 +121,7 @@ STRATEGIES = {"counts": np.eye(3), "prefix sums": PREFIXES, "total and counts": 
     draw=picture(panel("Strategy: {strategy}", "ε (nats)", "restricted Rényi divergence (nats)",
                        curves("epsilon", {"exact": ("exact", "-"), "printed": ("printed bound", ":")},
                               "α = {order:g}, {}", by=("order",), marker="o", ms=3),
-                       repeat_by="strategy", scale="xy"), width=4.2),
+                       repeat_by="strategy", scale="xy")),
     caption="Exact restricted Rényi divergences of three strategies (solid) and the printed bound (dotted): false where"
     " it is below.",
 )  # fmt: skip
@@ -182,7 +182,7 @@ def _corollary_in_numbers(table: Table) -> str:
               curves("order", lambda rows: rows.column("claimed") / rows.rows[0]["shift"], by=("shift",),
                      where={"part": LAPLACE.name}, lw=1, ls=":"),
               level(1, "Corollary 1", color="0.3", lw=1.2), key("1 - log 2/(ε(α-1)), Table 1", ls=":", color="0.3"),
-              where={"d": 1.0}, scale="2", ylim=(-0.1, 1.1)), width=6.2, height=4.2),
+              where={"d": 1.0}, scale="2", ylim=(-0.1, 1.1))),
     caption="The exact divergence (solid) stays below the printed bound 1 and above Table 1's (dotted).",
 )  # fmt: skip
 def corollary_1(shift: float, order: float, d: float) -> Row | Iterable[Row]:
@@ -206,7 +206,7 @@ def _figure(number: int, noise: str, adversary: str) -> list[Any]:
     def crossed(ax: Any, _: Table) -> None:
         order = crossing(noise)
         ax.axvline(order, color="0.6", lw=0.8)
-        ax.annotate(f"α = {order:.2f}", (order, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0), fontsize=8.5,
+        ax.annotate(f"α = {order:.2f}", (order, 0.92), xycoords=("data", "axes fraction"), xytext=(4, 0), fontsize=7,
                     textcoords="offset points")  # fmt: skip
 
     left = panel(f"Figure {number}a: {noise}, {adversary} = 1", "order α", "nats",
@@ -215,8 +215,8 @@ def _figure(number: int, noise: str, adversary: str) -> list[Any]:
                  crossed, where={"noise": noise})  # fmt: skip
     right = panel(f"Figure {number}b: {noise}, {adversary} = 1", "order α", "nats",
                   *(curves("order", f"degree_{degree}", f"degree {degree}", first=degree - 1) for degree in (1, 2, 3)),
-                  curves("order", "unrestricted", "Rényi divergence", first=6, lw=1), where={"noise": noise},
-                  legend="lower right" if number == 1 else "best", ylim=(0, None))  # fmt: skip
+                  curves("order", "unrestricted", "Rényi divergence", first=6, lw=1),
+                  where={"noise": noise}, ylim=(0, None))  # fmt: skip
     return [left, right]
 
 
@@ -236,7 +236,7 @@ def _figure(number: int, noise: str, adversary: str) -> list[Any]:
         lambda figures: [round(figures[f"crossing in Figure {n}a"], 1) for n in (1, 2)] == [3.3, 2.3]
         and figures["quadrature off by, relative"] < 1e-3 and figures["_least step"] >= 1 - 1e-6
         and figures["_over the bound"] <= 1 + 1e-9),
-    draw=picture(*_figure(1, "Laplace", "ε"), *_figure(2, "Gaussian", "σ"), width=4.1, height=3.9),
+    draw=picture(*_figure(1, "Laplace", "ε"), *_figure(2, "Gaussian", "σ")),
     caption="Restricted Rényi divergences of Laplace and Gaussian noise: the printed bound and the exact values (a), "
     "and polynomial adversaries of degree 1 to 3 (b).",
 )  # fmt: skip
@@ -289,10 +289,10 @@ def _remarks_in_numbers(table: Table) -> str:
               where={"part": BETTER.name, "shift": 1.0}, scale="y"),
         panel("ε or 1/σ = 1: polynomials", "order α", "restricted Rényi (nats)",
               curves("next", "exact", "{noise}, degree {degree:g}", by=("noise", "degree"), marker="o", ms=3),
-              where={"kind": "degree"}, legend="upper left", scale="x", ylim=(0, 2.4)),
+              where={"kind": "degree"}, scale="x", ylim=(0, None)),
         panel("√(2π)/σ over e^(α/2σ²)", "σ", "ratio: above 1 contradicts",
               curves("sigma", "exact / claimed", "α = {order:g}", by=("order",)), level(),
-              where={"part": NORMAL.name}, scale="x"), width=4.3),
+              where={"part": NORMAL.name}, scale="x")),
     caption="Left: the d-dimensional bound over d times the one-dimensional one. Middle: parameters of polynomial "
     "adversaries. Right: the sides of the inequality.",
 )  # fmt: skip

@@ -116,7 +116,7 @@ def _printed_off(table: Table) -> Array:
     subject=Subject.STEP,
     draw=picture(panel("Lemma 3, α = {order:g}", "s", "f*(s)", curves("s", "printed", "printed", first=1),
                        curves("s", "corrected", "corrected"), marks("s", "exact", "supremum, by search"),
-                       repeat_by="order"), width=4.4, height=3.9),
+                       repeat_by="order")),
     caption="The conjugate by search (circles), as printed (dashed) and corrected (solid).",
 )  # fmt: skip
 def conjugate(order: float, s: float) -> Row:
@@ -152,7 +152,7 @@ STATEMENTS = {
     draw=picture(panel("Theorems 1-4: affine adversaries", "exact parameter (nats)", "claimed parameter (nats)",
                        marks("exact", "claimed", "{statement}", "osD^", by=("statement",), ms=5),
                        diagonal("equal", lambda rows: np.maximum(rows.column("exact"), 1e-5), "claimed", 0.8, 1.2),
-                       scale="xy"), width=5.6, height=4.6),
+                       scale="xy")),
     caption="The parameter that each theorem gives against the exact one, on random mechanisms.",
 )  # fmt: skip
 def composed(statement: str, divergence: str, seed: float) -> Row:
@@ -205,7 +205,7 @@ NOTHING = Part("a second step that reveals nothing", Subject.QUESTION, cells=("d
                        *(marks("claimed", "exact", "{part}", mark, where={"part": part.name}, color=COLOURS[i], ms=4.5)
                          for i, (part, mark) in enumerate(zip((FIXED, ADAPTIVE, NOTHING), "os^", strict=True))),
                        diagonal("equal: above it the sum is too small", "claimed", "exact", 0.8, 1.2, color="0.5"),
-                       scale="xy"), width=5.6, height=4.6),
+                       scale="xy")),
     caption="The joint parameter of two steps against the sum of theirs, for steps fixed in advance and chosen "
     "adaptively.",
 )  # fmt: skip
@@ -253,7 +253,7 @@ WITH_PINSKER = Part("gap ≤ √(ε/2)", cells=("n", "strength", "share"))
                        marks("epsilon", "exact", "n = {n:g}", "os^Dv", by=("n",)),
                        formula(lambda x: np.minimum(8 * np.sqrt(x), 1), "epsilon", "min(1, 8√ε)", 0, 60),
                        formula(lambda x: np.sqrt(x / 2), "epsilon", "√(ε/2), Pinsker", 1, 60),
-                       where={"part": GAP.name}, scale="xy"), width=6.2, height=4.3),
+                       where={"part": GAP.name}, scale="xy")),
     caption="Exact expected gaps of the exponential mechanism over three queries, against its privacy parameter.",
 )  # fmt: skip
 def generalization(n: float, strength: float, share: float) -> list[Row]:
@@ -302,7 +302,7 @@ def _beyond(rows: Table) -> Array:
                        curves(_places, {"low": ("smallest", ":"), "high": ("largest", "-")}, "h, {}"),
                        curves(_places, {"moved low": ("smallest", ":"), "moved high": ("largest", "-")}, "h + 3, {}",
                               first=1),
-                       level(), legend="center right"), width=6.0, height=4.3),
+                       level())),
     caption="No translate by 3 of a function with values in [-1, 1] has its values there.",
 )  # fmt: skip
 def hypotheses(function: str, seed: float) -> Row:
@@ -342,9 +342,9 @@ def _needed(table: Table) -> Array:
                              color=COLOURS[0]),
                        *(lambda ax, table, c=c, n=n, label=label: formula(
                            lambda x: c * x, (0, math.sqrt(max(table.column("divergence")))), label, n, 50, np.linspace,
-                           lw=1.6)(ax, table)
+                           lw=1.2)(ax, table)
                          for n, c, label in ((1, 8, "8√KL (Theorem 7)"), (2, math.sqrt(2), "√2 √KL"))),
-                       legend="upper right", xlim=(0, None), ylim=(0, 2.4)), width=6.0, height=4.3),
+                       xlim=(0, None))),
     caption="The metric of random pairs and features, far below 8√KL.",
 )  # fmt: skip
 def pinsker(part: str, outcomes: float = 2, seed: float = 0, p: float = 0.0, q: float = 0.0) -> Row:

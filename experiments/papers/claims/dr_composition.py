@@ -30,8 +30,7 @@ from ldpopt.values.distribution import Array
          "cells where kε is smaller": lambda table: int((table.column("claimed") > table.column("basic")).sum())}),
     draw=picture(panel("ε = {epsilon:g} each, δ = {slack:g}", "mechanisms k", "ε of all (nats)",
                        curves("k", "claimed", "Theorem 1.1", first=1), curves("k", "basic", "basic: kε", first=2),
-                       curves("k", "exact", "exact"), where={"slack": min}, repeat_by="epsilon", scale="xy"),
-                 width=4.2, height=3.9),
+                       curves("k", "exact", "exact"), where={"slack": min}, repeat_by="epsilon", scale="xy")),
     caption="The ε of k mechanisms together: advanced composition, the plain sum, and the exact value.",
 )  # fmt: skip
 def advanced(epsilon: float, slack: float, k: float) -> Row:
@@ -91,7 +90,7 @@ def _sums(table: Table) -> Array:
         {"Theorem 3.4 off by": lambda table: off_by(_sums(table))}, 1e-5),
     draw=picture(
         panel("Theorem 3.4: τ of k randomized responses", "k", "τ",
-              curves("k", "tau_claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.4), marks("k", "tau", "exact"),
+              curves("k", "tau_claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.2), marks("k", "tau", "exact"),
               where={"part": "composition", "alpha": min}, scale="xy"),
         panel("Corollary 3.1: Pr(loss ≥ μ + tτ), ε = {epsilon:g}", "t", "probability",
               curves("t", "exact", "k = {k:g}, exact", by=("k",), marker="o", ms=3),
@@ -230,8 +229,6 @@ def _comparison_marks(column: str, mark: str, colour: int, label: str) -> Any:
             formula(lambda x: x * np.tanh(x / 2), "loss", "ε tanh(ε/2)", color="0.2"),
             scale="xy",
         ),
-        width=6.0,
-        height=4.3,
     ),
     caption="KL of random pairs before and after the refinement, and the two bounds on it.",
 )

@@ -184,8 +184,8 @@ def _place(shift: float) -> Callable[[Table], Array]:
                     color=COLOURS[1]),
               marks(_place(0.12), "exact / claimed", "over the repaired τ", "^", where={"part": REPAIRED.name},
                     color=COLOURS[0]),
-              level(), legend="upper left", xticks=range(5), ylim=(0.0, None),
-              xticklabels=["coin", "two noises", "RR, RR", "barrier", "trees"]), width=5.6, height=4.2),
+              level(), xticks=range(5), ylim=(0.0, None),
+              xticklabels=["coin", "two noises", "RR, RR", "barrier", "trees"])),
     caption="Left: two games in which the joint loss is less concentrated than printed. Right: every game, against the "
     "printed standard (circles) and the one that holds (triangles).",
 )  # fmt: skip
@@ -209,7 +209,7 @@ def adaptive(game: str, size: float) -> list[Row]:
         lambda figures: not figures["exact τ over printed τ"].max() <= 1 + 1e-9),
     draw=picture(panel("Corollary 3.3: τ of Gaussian noise, Δ = 1", "σ", "τ",
                        curves("sigma", {"tau": ("exact: s/σ", "-"), "tau_printed": ("printed: s", ":")},
-                              "s = {size:g}, {}", by=("size",), marker="o", ms=3), scale="2y"), width=6.0, height=4.2),
+                              "s = {size:g}, {}", by=("size",), marker="o", ms=3), scale="2y")),
     caption="The subgaussian standard of the privacy loss: exact (solid), and sΔ as printed (dotted).",
 )  # fmt: skip
 def noise(sigma: float, size: float) -> Row:
@@ -261,8 +261,7 @@ def _chain_marks(ax: Any, table: Table) -> None:
     + grid(kind=["pure"], epsilon=Axis([0.1, 0.5, 1.0, 2.0, 4.0], [1.0]), size=[2.0]),
     subject=Subject.QUESTION,
     draw=picture(panel("Groups of two, mechanisms with two outcomes", "τ of the neighbours", "τ of the ends / (2 τ)",
-                       _chain_marks, level(), where={"part": CHAIN.name}, legend="lower left", ylim=(0.3, 1.12)),
-                 width=6.2, height=4.3),
+                       _chain_marks, level(), where={"part": CHAIN.name}, ylim=(0.3, 1.12))),
     caption="The standard of two inputs at distance 2 over twice that of neighbours: above the line the guess is "
     "wrong.",
 )  # fmt: skip

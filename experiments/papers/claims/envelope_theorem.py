@@ -184,9 +184,9 @@ def _steps(ax: Any, channels: Table) -> None:
     for low, high, shade in ((0, 100, 0.12), (10, 90, 0.2), (25, 75, 0.3)):
         ends = np.percentile(shares, [low, high], axis=1)
         ax.fill_between(places, *ends, color=COLOURS[0], alpha=shade, lw=0, label=f"{high - low} %")
-    ax.plot(places, np.median(shares, axis=1), color=COLOURS[0], lw=1.8, label="median")
-    names = ("the\nchannel", "common\npart apart", "it is\nerased", "windows", "partitions", "envelope")
-    ax.set_xticks(places, names, fontsize=8)
+    ax.plot(places, np.median(shares, axis=1), color=COLOURS[0], lw=1.2, label="median")
+    names = ("the channel", "common part apart", "it is erased", "windows", "partitions", "envelope")
+    ax.set_xticks(places, names, rotation=90)
 
 
 @claim(
@@ -200,14 +200,13 @@ def _steps(ax: Any, channels: Table) -> None:
     draw=picture(
         panel("Instances: difference from the envelope", "ε (nats)", "relative (1e-17: none)",
               _distance_curve("bound", 5, "proved bound less envelope"),
-              _distance_curve("patterns", 1, "pattern program and envelope apart"),
-              legend="upper left", scale="xy", ylim=(3e-18, 1e-8)),
+              _distance_curve("patterns", 1, "pattern program and envelope apart"), scale="xy", ylim=(3e-18, 1e-8)),
         panel("Random channels through the proof", "", "kept, as a share of the envelope", _steps,
               where={"part": "channels"}),
         panel(f"Cost of {MIN_OTHER_SHARE:.0%} on patterns that are no blocks", "search, sorted", "loss (1e-17: none)",
               marks(lambda rows: np.arange(1.0, len(rows.column("cost")) + 1),
                     lambda rows: np.maximum(np.sort(rows.column("cost")), 1e-17), mark=".",
-                    color=COLOURS[2]), legend=None, scale="y"), width=4.7, height=4.2),
+                    color=COLOURS[2]), legend="none", scale="y")),
     caption="Differences between the envelope and what other programs find and prove; what random channels keep after "
     "each step of the proof; what it costs to use patterns that are no blocks.",
 )  # fmt: skip

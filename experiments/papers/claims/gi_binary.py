@@ -47,7 +47,7 @@ from ldpopt.values.distribution import Array
         lambda figures: figures["largest relative difference"] <= CLAIM_ATTAINED),
     draw=picture(panel("Theorems 4 and 5: total variation kept", "bound η·TV(P0, P1)", "certified optimum",
                        diagonal("optimum = η·TV(P0, P1)", "bound", "bound", 0, 1.05),
-                       marks("bound", "optimum", "ε = {epsilon:g}", "osD^", by=("epsilon",), ms=5)), height=4.4),
+                       marks("bound", "optimum", "ε = {epsilon:g}", "osD^", by=("epsilon",), ms=5))),
     caption="Every certified optimum for total variation lies on the bound.",
 )  # fmt: skip
 def variation_kept(epsilon: float, share: float, k: float, seed: float) -> Row:
@@ -85,7 +85,7 @@ F = {f.name: f for f in (KL, CHI_SQUARED, SQUARED_HELLINGER, JENSEN_SHANNON, JEF
                        "threshold ε (8: beyond)",
                        curves(lambda rows: np.arange(1, len(rows.rows) + 1) / len(rows.rows),
                               lambda rows: np.sort(rows.column("threshold")), "{divergence}", by=("divergence",),
-                              drawstyle="steps-pre", lw=1.5), scale="y"), width=6.2, height=4.2),
+                              drawstyle="steps-pre", lw=1.2), scale="y")),
     caption="The largest ε at which the binary mechanism is still optimal, over random pairs.",
 )  # fmt: skip
 def threshold(divergence: str, k: float, seed: float) -> Row:
@@ -171,9 +171,9 @@ def _share_verdict(table: Table) -> Verdict:
                 for place, bound, label in ((2, bounds.binary_share, "best possible"),
                                          (1, bounds.binary_share_ghazi_issa, "1/(min(2, e^ε)(e^ε+1)) [GI]"),
                                          (0, bounds.binary_share_kairouz, "1/(2(e^ε+1)²) [KOV14]"))),
-              marks("epsilon", "exact", "deepest found by search", where={"part": "search"}, ms=6),
-              marks("epsilon", "exact", "extremal pair, smallest t", "x", where={"part": "extremal", "t": min}, ms=6),
-              legend="lower left", scale="y", ylim=(1e-4, 1.3), xlim=(0, None)), width=6.6, height=4.4),
+              marks("epsilon", "exact", "deepest found by search", where={"part": "search"}, ms=4),
+              marks("epsilon", "exact", "extremal pair, smallest t", "x", where={"part": "extremal", "t": min}, ms=4),
+              scale="y", xlim=(0, None))),
     caption="The two guaranteed shares of Figure 5, the best possible one, and the smallest shares found.",
 )  # fmt: skip
 def share(part: str, epsilon: float, k: float = 4, starts: float = 1, steps: float = 1, t: float = 0.0,
@@ -310,10 +310,9 @@ def _largest_losses(ax: Any, table: Table) -> None:
     draw=picture(
         panel("five inputs, ε = {epsilon:g}", "cap η on total variation", "kept by erasure / optimum",
               curves("eta", "erased / optimum", "{divergence}", by=("divergence",)), where={"part": "frontier"},
-              repeat_by="epsilon", last=3, legend="lower right", xlim=(0, None),
+              repeat_by="epsilon", last=3, xlim=(0, None),
               ylim=lambda ax: (min(0.8, ax.get_ylim()[0]), 1.005)),
-        panel("Largest loss of erasure", "ε (nats)", "loss", _largest_losses, legend="upper right", ylim=(0, 0.62)),
-        width=4.1),
+        panel("Largest loss of erasure", "ε (nats)", "loss", _largest_losses, ylim=(0, None))),
     caption="Left: what erasing the optimum for ε keeps of the true optimum, on the pair (0.4, 0.25, 0.2, 0.1, 0.05) "
     "against its reverse. Right: the largest losses found over all pairs, and their bounds.",
 )  # fmt: skip

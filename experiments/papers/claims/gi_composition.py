@@ -121,7 +121,7 @@ def _decay(table: Table, x: str, *names: str) -> dict[str, Any]:
         lambda figures: figures["_step"] < 1 and figures["slowest rate, power"] < -0.4),
     draw=picture(panel("Theorem 3: distance of the composition from G_μ", "mechanisms k", "sup |f - G_μ|",
                        curves("k", "distance", "μ = {mu:g}, erased {alpha:.0%}", by=("mu", "alpha"), marker="o",
-                              ms=3.5), scale="xy"), width=6.4, height=4.2),
+                              ms=3.5), scale="xy")),
     caption="How far the exact composition of k equal mechanisms is from its Gaussian limit.",
 )  # fmt: skip
 def equal_mechanisms(mu: float, alpha: float, k: float) -> Row:
@@ -161,7 +161,7 @@ def arrays(array: str, n: int) -> tuple[list[float], list[float]]:
     draw=picture(panel("After Theorem 3: distance from G_1", "mechanisms n", "sup |f - G_1|",
                        curves("n", "distance", lambda rows: "unequal ε and η" if rows.rows[0]["array"] == "unequal"
                               else f"ε = {rows.rows[0]['array']}", by=("array",), marker="o", ms=3.5),
-                       scale="xy"), width=6.4, height=4.2),
+                       scale="xy")),
     caption="How far compositions of n mechanisms are from G_1 when ε falls as a power of n, for several powers.",
 )  # fmt: skip
 def unequal_mechanisms(array: str, n: float) -> Row:
@@ -227,7 +227,7 @@ ATTACK = Part("advantage of the test 'loss > 0', Gaussian", equal=True, cells=("
     draw=picture(
         panel("Dominating pair (circles: by summation)", "folds k", "total variation",
               curves("k", "claimed", "ε = {first:g}, η = 0.6 tanh(ε/2)", by=("first",)), marks("k", "exact"),
-              where={"part": FOLD.name, "second": 0.0}, legend="upper left", scale="x", ylim=(0, 1.45)),
+              where={"part": FOLD.name, "second": 0.0}, scale="x", ylim=(0, None)),
         panel("Gaussian noise (circles: by integration)", "folds k", "total variation",
               curves("k", "claimed", "μ = {first:g}", by=("first",)), marks("k", "exact"),
               where={"part": NORMAL.name}, scale="x")),

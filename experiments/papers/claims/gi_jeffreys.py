@@ -80,8 +80,7 @@ def _named(share: float) -> str:
         {"_worst": lambda table: table.top("ratio")}),
     draw=picture(panel("How many times too large the bound is", "ε (nats)", "ratio",
                        _extremes("Theorem 6 / optimum, {}"),
-                       formula(_limit, "epsilon", "Theorem 6 / Corollary 2", 2, lw=1.3), scale="xy"),
-                 width=6.2, height=4.2),
+                       formula(_limit, "epsilon", "Theorem 6 / Corollary 2", 2, lw=1.3), scale="xy")),
     caption="Theorem 6 over the exact optimum, at the worst and the best populations found, and over Corollary 2.",
 )  # fmt: skip
 def theorem_6(epsilon: float, k: float, sought: str, starts: float, steps: float) -> Row:
@@ -120,8 +119,7 @@ def _theorem_7_verdict(table: Table) -> Verdict:
     judge=_theorem_7_verdict,
     draw=picture(panel("How many times too large the bound is, over all P0, P1", "ε (nats)", "bound / optimum",
                        _extremes("{1}: {0}"),
-                       formula(_limit, "epsilon", "min(2, e^ε)(e^ε + 1)/2", color="0.5", lw=0.9), scale="xy"),
-                 width=6.4, height=4.3),
+                       formula(_limit, "epsilon", "min(2, e^ε)(e^ε + 1)/2", color="0.5", lw=0.9), scale="xy")),
     caption="The largest and the smallest ratio of bound to exact optimum over the populations, by search.",
 )  # fmt: skip
 def theorem_7(epsilon: float, share: float, k: float, sought: str, starts: float, steps: float) -> Row:
@@ -199,7 +197,7 @@ def factors(epsilon: float, share: float, pair: str, seed: float) -> Row:
               where={"share": 1.0}, scale="x"),
         panel("J / (2 (e^ε-1) η TV²), extremal pair", "η / tanh(ε/2)", "share of the bound",
               curves("share", "factor", "ε = {epsilon:g}", by=("epsilon",), max_curves=5, marker="o", ms=3), level(),
-              where={"pair": "extremal"}, legend="lower left", ylim=(0, 1.08)), width=5.4, height=4.2),
+              where={"pair": "extremal"}, ylim=(0, 1.08))),
     caption="Left: the factor that pairs need, below the best possible one. Right: what the pair of two small inputs "
     "reaches of the bound under η.",
 )  # fmt: skip
@@ -226,8 +224,7 @@ def remark_5(epsilon: float, share: float, pair: str, seed: float) -> Row:
     draw=picture(panel("The factor that replaces min(2, e^ε) at every ε", "ε (nats)", "factor",
                        formula(sharp, "epsilon", "best possible", 0, 200),
                        formula(np.ones_like, "epsilon", "1: δ = 0", color="0.5", lw=1),
-                       marks("epsilon", "needed", "{pair} pairs", "os", by=("pair",), ms=4), scale="x"),
-                 width=6.0, height=4.2),
+                       marks("epsilon", "needed", "{pair} pairs", "os", by=("pair",), ms=4), scale="x")),
     caption="The factor that each pair needs, and the best possible one: never above 1.",
 )  # fmt: skip
 def threshold(epsilon: float, pair: str, seed: float) -> Row:

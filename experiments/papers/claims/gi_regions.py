@@ -103,7 +103,7 @@ def _distances(table: Table) -> dict[str, Any]:
                        curves("type_one", "exact", "Laplace mechanism, exact", first=2, ls="-"),
                        curves("type_one", "pure", "region of ε", ls="--"),
                        curves("type_one", "with_eta", "region of ε and η = 1 - exp(-ε/2)", first=1, ls="-."),
-                       repeat_by="epsilon", last=1, **TESTS), width=5.6, height=4.6),
+                       repeat_by="epsilon", last=1, **TESTS)),
     caption="The Laplace mechanism's exact trade-off curve, and what ε alone and ε with η say of it.",
 )  # fmt: skip
 def laplace_curve(epsilon: float) -> list[Row]:
@@ -204,8 +204,7 @@ def _staircase(gamma: float, figure: int) -> Any:
                        curves(GAMMAS, lambda rows: _of_gammas(rows.rows[0]["parameter"]),
                               "ε = {parameter:g}", by=("parameter",)),
                        key("from the densities", marker="o", ms=4, mfc="none", color="0.3", ls=""),
-                       marks("gamma", "exact", by=("parameter",)), where={"noise": "staircase"},
-                       legend="upper right", ylim=(0, 1.65)), width=4.4, height=3.9),
+                       marks("gamma", "exact", by=("parameter",)), where={"noise": "staircase"}, ylim=(0, None))),
     caption="Left and middle: the densities of Figures 6 and 7. Right: the total variation, by formula (lines) and "
     "from the densities (circles).",
 )  # fmt: skip
@@ -243,7 +242,7 @@ def _sampled(column: str, symbol: str) -> Any:
         "Proposition 1",
         "sampled share m/n",
         f"{symbol} of the sampled mechanism" + " (nats)" * (symbol == "ε"),
-        curves(share, f"{column}claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.4),
+        curves(share, f"{column}claimed", "ε = {epsilon:g}", by=("epsilon",), lw=1.2),
         marks(share, f"{column}exact", "exact, worst mechanism"),
         where={"part": "worst", "delta": 0.0, "share": max},
     )
@@ -314,8 +313,8 @@ def channels(epsilon: float, k: int) -> Iterator[tuple[str, Channel]]:
     draw=picture(panel("Proposition 2: mechanisms for {k:g} answers", "ε (nats)", "total variation η",
                        formula(lambda x: np.tanh(x / 2), "measured_epsilon", "tanh(ε/2)", None, 200, color="0.2"),
                        marks("measured_epsilon", "eta", "{mechanism}", "osD^vP", by=("mechanism",), where={"k": max},
-                             ms=6), where={"part": "mechanisms", "k": max}, legend="lower right", xlim=(0, None),
-                       ylim=(0, 1.02)), width=6.2, height=4.3),
+                             ms=4), where={"part": "mechanisms", "k": max}, xlim=(0, None),
+                       ylim=(0, 1.02))),
     caption="ε and η of six mechanisms: the binary one lies on the bound, the others trade total variation for detail.",
 )  # fmt: skip
 def variations(part: str, epsilon: float, k: float, seed: float = 0) -> list[Row]:

@@ -76,7 +76,7 @@ NAMES = {"exact": "‖P-Q‖₁, exact", "printed": "2ε² (printed)", "middle":
     subject=Subject.STEP,
     draw=picture(panel("A step in the proof of Lemma 1", "ε (nats)", "1-norm",
                        *(curves("epsilon", name, label, first=i) for i, (name, label) in enumerate(NAMES.items())),
-                       scale="xy"), width=6.0, height=4.2),
+                       scale="xy")),
     caption="Below ε of about a half the printed 2ε² is less than the exact norm; 2ε is not.",
 )  # fmt: skip
 def norm(epsilon: float) -> Row:
@@ -110,7 +110,7 @@ def _step_in_numbers(table: Table) -> str:
                        *(curves("log10_q", "exact / claimed", "n = {n:g}, " + word, by=("n",),
                                 where={"part": part.name}, ls=style)
                          for part, word, style in ((STEP, "printed", "-"), (REPAIRED, "repaired", ":"))),
-                       level(color="0.3"), where={"epsilon": nearest(0.1)}), width=6.2, height=4.2),
+                       level(color="0.3"), where={"epsilon": nearest(0.1)})),
     caption="Left side over right side of the step: above 1 it fails. Dotted: with the sharper constant.",
 )  # fmt: skip
 def step(epsilon: float, n: float, log10_q: float) -> list[Row]:
@@ -147,7 +147,7 @@ CURVES = {"exact": "exact", "claimed": "Corollary 1", "basic": "plain sum", "adv
     draw=picture(panel("ε = {epsilon:g} each, δ = {delta:g}", "mechanisms n", "ε of all (nats)",
                        *(curves("n", name, label, first=index, marker="o", ms=2.5)
                          for index, (name, label) in enumerate(CURVES.items())),
-                       where={"delta": min}, repeat_by="epsilon", scale="xy"), width=4.4, height=3.9),
+                       where={"delta": min}, repeat_by="epsilon", scale="xy")),
     caption="The ε of n mechanisms by Corollary 1, by two other rules, and exactly.",
 )  # fmt: skip
 def corollary(epsilon: float, delta: float, n: float) -> Row:
@@ -225,7 +225,7 @@ def _noise(noise: str, letter: str) -> Any:
                  panel("Chains of random laws", "group size 2^c", "claimed / exact divergence",
                        marks(lambda rows: 2 ** rows.column("doublings"), "claimed / exact", "{parameter:g} outcomes",
                              "os^", by=("parameter",), spread=0.1), level(),
-                       where={"noise": "chain"}, scale="y", xticks=[2, 4]), width=4.6),
+                       where={"noise": "chain"}, scale="y", xticks=[2, 4])),
     caption="How many times 3^c ε exceeds the exact divergence of a group of 2^c.",
 )  # fmt: skip
 def group(noise: str, parameter: float, doublings: float, multiple: float, seed: float = 0) -> Row:

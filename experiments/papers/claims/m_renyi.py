@@ -37,7 +37,7 @@ from ldpopt.values.distribution import Array
                        "exact (nats)",
                        marks("sum", "adaptive", lambda rows: f"order {rows.rows[0]['order']:g}"
                              if rows.rows[0]["order"] else "zCDP ρ", "osD^v", by=("order",)),
-                       diagonal("equal", "adaptive", "sum"), scale="xy"), width=5.4, height=4.5),
+                       diagonal("equal", "adaptive", "sum"), scale="xy")),
     caption="The exact divergence of two mechanisms together against the sum of their parameters; order 0 in the rows "
     "stands for ρ of zCDP.",
 )  # fmt: skip
@@ -187,8 +187,8 @@ def larger_or_sum(noise: str, parameter: float, order: float, delta: float) -> l
     draw=picture(panel("{n:g} randomized responses, ε = {epsilon:g}", "probability under one input",
                        "probability under its neighbour",
                        curves("probability", "exact", "exact", where={"order": min}, first=6, marker="o", ms=3),
-                       curves("probability", "claimed", "bound at order {order:g}", by=("order",), lw=1.4),
-                       where={"n": middle}, repeat_by="epsilon", legend="lower right", scale="xy")),
+                       curves("probability", "claimed", "bound at order {order:g}", by=("order",), lw=1.2),
+                       where={"n": middle}, repeat_by="epsilon", scale="xy")),
     caption="How likely the likeliest reports of one input are under its neighbour: exactly, and by Table I.",
 )  # fmt: skip
 def table_1(epsilon: float, n: float, order: float) -> list[Row]:

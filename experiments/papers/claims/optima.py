@@ -55,8 +55,7 @@ def _contractions(ax: Any, table: Table) -> None:
         {"random populations, median": lambda table: float(np.median(table.column("random"))),
          "tightest, worst over ε": _reached, "_within": lambda table: _reached(table) - 1}, 1e-5),
     draw=picture(panel("tanh²(ε/2) D(P0‖P1) over the optimum", "ε (nats)", "bound / optimum", _contractions,
-                       legend="upper right", scale="x", ylim=lambda ax: (0.95, 1.35 * max(ax.get_ylim()))),
-                 width=6.2, height=4.2),
+                       scale="x")),
     caption="The contraction bound over the exact optimum, at the best populations found and at random ones.",
 )  # fmt: skip
 def contraction(
@@ -117,7 +116,7 @@ def _entropy(rows: Table) -> Array:
                        curves("epsilon", "binary / capacity", "binary mechanism", first=1),
                        curves("epsilon", "response / capacity", "randomized response", first=2),
                        curves("epsilon", _entropy, "entropy, at most 1", first=3),
-                       repeat_by="k", legend="lower left", scale="x", ylim=(0, 1.05))),
+                       repeat_by="k", scale="x", ylim=(0, 1.05))),
     caption="The optimum, the two mechanisms and the entropy, as shares of the capacity, for a random prior.",
 )  # fmt: skip
 def information(k: float, epsilon: float) -> Row:
@@ -206,7 +205,7 @@ def _savings_verdict(table: Table) -> Verdict:
     draw=picture(panel("{k:g} answers", "share of the commonest answer", "respondents saved, %",
                        curves("top", lambda rows: 100 * (1 - rows.ratio("optimum", "subset_selection")),
                               "ε = {epsilon:g}", by=("epsilon",), marker="o", ms=3),
-                       where={"part": "formula"}, repeat_by="k", ylim=(-1, None)), width=5.0),
+                       where={"part": "formula"}, repeat_by="k", ylim=(-1, None))),
     caption="Respondents that the optimal channel saves over subset selection of the best size; at 0 the shares are "
     "even.",
 )  # fmt: skip
@@ -258,8 +257,7 @@ WAYS = ("split", "half-space", "fakes", "sampled", "one")
         1e-9),
     draw=picture(panel("ten yes/no questions: variance over the bound", "ε (nats)", "variance / bound",
                        *(curves("epsilon", f"{name} / bound", name, first=index, where={"m": 10.0}, marker="o", ms=3)
-                         for index, name in enumerate((*WAYS, "rule", "bound"))),
-                       legend="upper left", scale="xy", ylim=(0.8, 300)), width=6.2, height=4.2),
+                         for index, name in enumerate((*WAYS, "rule", "bound"))), scale="xy")),
     caption="Ways to ask ten yes/no questions of one respondent, over the variance that no protocol can be below.",
 )  # fmt: skip
 def yes_no_bound(m: float, epsilon: float) -> Row:

@@ -93,7 +93,7 @@ def _as_deviation(table: Table) -> str:
     draw=picture(panel("The sign of ±1 plus noise", "ρ claimed", "exact ρ / ρ claimed",
                        curves("rho", "exact / claimed", "√2/ρ is the variance", marker="o", ms=3),
                        curves("rho", "deviation / claimed", "√2/ρ is the deviation", first=1, marker="s", ms=3),
-                       level(), scale="xy"), width=6.0, height=4.3),
+                       level(), scale="xy")),
     caption="Exact ρ of the sign of a bit with Gaussian noise, for both readings of the second parameter.",
 )  # fmt: skip
 def sign_of_noise(rho: float) -> Row:

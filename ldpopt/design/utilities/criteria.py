@@ -281,7 +281,7 @@ class DOptimal(Criterion):
     -0.693147
     """
 
-    name: ClassVar[str] = "log generalised variance"
+    name: ClassVar[str] = "log generalized variance"
     logarithmic: ClassVar[bool] = True
     newton: ClassVar[bool] = True
 

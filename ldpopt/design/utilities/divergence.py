@@ -92,7 +92,7 @@ class Divergence(ColumnUtility, f=f_divergence):
     asks = (
         Parameter("p0", "Probabilities of P0, such as 0.5,0.3,0.2.", "P0", type=list),
         Parameter("p1", "Probabilities of P1, such as 0.2,0.3,0.5.", "P1", type=list),
-        Parameter("divergence", f"Divergence to maximise: {spellings()}.", "NAME", "f", str),
+        Parameter("divergence", f"Divergence to maximize: {spellings()}.", "NAME", "f", str),
     )
 
     if TYPE_CHECKING:  # the accepted types; the fields above have the stored ones

@@ -385,3 +385,18 @@ def test_two_keys_for_the_answers_are_refused() -> None:
     content = '[survey]\nname = "s"\n[[questions]]\nname = "a"\nanswers = [1, 2]\ncategories = [1, 2]\n'
     with pytest.raises(InvalidInput, match="'answers' cannot be combined with 'categories'; keep 'answers'"):
         SurveySpec.from_toml(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[survey]\nname = 's'\nepsilon = 1.0\n", r"\[survey\]: .*, got 'epsilon', a key of \[budget\]$"),
+        ("epsilon = 1.0\n[survey]\nname = 's'\n", r": .*, got 'epsilon', a key of \[budget\]$"),
+        ("[survey]\nname = 's'\n[budget]\nepsilon = 1.0\nround = 2\n", r"got 'round', a key of \[survey\]$"),
+        ("[survey]\nname = 's'\nepsilom = 1.0\n", r"got 'epsilom'$"),
+    ],
+)
+def test_a_key_in_the_wrong_table_is_refused_with_its_table(text: str, message: str) -> None:
+    """A key that another table has is refused with that table's name."""
+    with pytest.raises(InvalidInput, match=message):
+        SurveySpec.from_toml(f"{text}[[questions]]\nname = 'q'\nanswers = ['a', 'b']\n".encode())

@@ -71,7 +71,7 @@ def test_the_jackknife_fits_again_without_each_unit(function):
 
 
 @pytest.mark.parametrize("function", FITS)
-def test_the_bootstrap_and_given_replicates_agree_with_linearisation(function):
+def test_the_bootstrap_and_given_replicates_agree_with_linearization(function):
     """Both fit again under every replicate; the same weights given by hand give the same as the jackknife."""
     rng = np.random.default_rng(12)
     x, cluster, p, answers = people(rng, 600, 30)

@@ -137,7 +137,7 @@ def test_an_analysis_is_read_back():
     again = Analysis.from_dict(made.to_dict())
     assert again.to_dict() == made.to_dict()
     assert again.columns == ("w", "sex", "a")
-    assert str(made) == "weights w; known margins of sex; variance by linearisation; only a > 3"
+    assert str(made) == "weights w; known margins of sex; variance by linearization; only a > 3"
     assert str(Analysis()) == ""
     assert Analysis().is_default
     assert not made.is_default

@@ -153,7 +153,7 @@ def test_jackknife_is_the_loop_that_leaves_one_unit_out():
     assert np.allclose(smaller.standard_errors, linear.standard_errors, rtol=0.05)
 
 
-def test_bootstrap_converges_to_linearisation_for_totals():
+def test_bootstrap_converges_to_linearization_for_totals():
     """For a total, Rao and Wu's bootstrap has the linearised variance as its expectation [RaoWu]."""
     x, w, s, c = sample(5)
     sizes = np.array([20, 30, 10, 50])

@@ -53,7 +53,7 @@ def test_margins_are_met_within_the_bounds(bounds):
 
 
 def test_replicates_are_calibrated_within_the_bounds_too():
-    """An estimate of a margin's own groups has no sampling error, by linearisation and by replicates."""
+    """An estimate of a margin's own groups has no sampling error, by linearization and by replicates."""
     channel = Channel(np.eye(3), ("E", "H", "M"), ("E", "H", "M"))
     plain = SampleDesign(CLUS1.pw, clusters=CLUS1.dnum)
     for design in (plain, plain.with_method(Jackknife())):
