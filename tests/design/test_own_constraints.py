@@ -45,7 +45,7 @@ class Close(Limit):
     def expression(self, q):
         return [cp.abs(q[x] - q[z]) <= self.bound for x, z in pairs(q)]
 
-    def random_divergence(self, q):
+    def of(self, q):
         return float(np.ptp(q, axis=0).max())
 
 
@@ -55,7 +55,7 @@ class Entries(Limit):
     def expression(self, q):
         return [q <= self.bound]
 
-    def random_divergence(self, q):
+    def of(self, q):
         return float(q.max())
 
 
@@ -65,7 +65,7 @@ class Squares(Limit):
     def expression(self, q):
         return [cp.sum_squares(q[x]) <= self.bound for x in range(q.shape[0])]
 
-    def random_divergence(self, q):
+    def of(self, q):
         return float((q**2).sum(axis=1).max())
 
 
@@ -75,7 +75,7 @@ class Distance(Limit):
     def expression(self, q):
         return [cp.norm(q[x] - q[z]) <= self.bound for x, z in pairs(q)]
 
-    def random_divergence(self, q):
+    def of(self, q):
         return max(float(np.linalg.norm(q[x] - q[z])) for x, z in pairs(q))
 
 
@@ -85,7 +85,7 @@ class Kullback(Limit):
     def expression(self, q):
         return [cp.sum(cp.rel_entr(q[x], q[z])) <= self.bound for x, z in pairs(q)]
 
-    def random_divergence(self, q):
+    def of(self, q):
         return max(KL(q[x], q[z]) for x, z in pairs(q))
 
 
@@ -97,7 +97,7 @@ class Apart(Limit):
     def expression(self, q):
         return [cp.sum(cp.abs(q[x] - q[z])) <= self.bound for x, z in pairs(q)]
 
-    def random_divergence(self, q):
+    def of(self, q):
         return max(float(np.abs(q[x] - q[z]).sum()) for x, z in pairs(q))
 
 
@@ -136,7 +136,7 @@ def judge(utility, limit, others):
     return design
 
 
-def random_divergence(k, seed):
+def of(k, seed):
     return np.random.default_rng(seed).dirichlet(np.full(k, 2.0))
 
 
