@@ -65,9 +65,9 @@ class Moments:
         Where the primary units show less variance than the channel's noise, one part has the variance that they show,
         and the other part the noise, which is known. Student's quantile with the noise would be too long.
         """
-        is_raised = self.unit_fractions < 1
-        if not is_raised.any():
+        if (self.unit_fractions == 1).all():
             return ((self, self.degrees),)
+        is_raised = self.unit_fractions < 1
         variance = np.where(is_raised, self.noise_variance, self.variance)
         sampling_variance = quotient(self.variance, self.size)
         size = np.where(is_raised & (sampling_variance > 0), quotient(variance, sampling_variance), self.size)
@@ -103,10 +103,14 @@ def moments(
     """
     centre = frequencies @ loadings.T
     mean, variance, _ = _central(loadings, frequencies if fitted is None else fitted)
-    size = np.full(centre.shape, float(n))
+    size, fractions = np.full(centre.shape, float(n)), np.ones(len(loadings))
+    noise_variance = variance if projected_distribution is None else _central(loadings, projected_distribution)[1]
     if sampling is not None:
         sampling_variances = np.diag(sampling.covariance)
-        # Even if all reports are equal, the estimate has an error in a finite population: the channel's randomness.
+        # Even if all reports are equal, the estimate has an error: the channel's randomness. They remain n reports.
+        are_equal = (variance <= 0) & (sampling_variances > 0)
+        variance = np.where(are_equal, n * sampling_variances, variance)
+        fractions = np.where(are_equal, 1.0, sampling.unit_fractions)
         size = np.where((sampling_variances > 0) & (variance > 0), quotient(variance, sampling_variances), size)
     typical = frequencies.reshape(-1, frequencies.shape[-1]).mean(axis=0) if fitted is None else fitted
 
@@ -131,8 +135,6 @@ def moments(
     degrees, simulate = (math.inf, redraw) if sampling is None else (sampling.degrees, None)
     outputs = loadings.shape[1]
     reach = mean_loading - base * (mean_loading - lowest), mean_loading + base * (highest - mean_loading)
-    fractions = np.ones(len(loadings)) if sampling is None else sampling.unit_fractions
-    noise_variance = variance if projected_distribution is None else _central(loadings, projected_distribution)[1]
     variance, size, noise_variance = base * variance, base * size, base * noise_variance
     return Moments(
         centre, variance, size, low, span, outputs, spread, mean, reach, degrees, simulate, fractions, noise_variance

@@ -157,10 +157,8 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     design = parts[0][0].design
     noise = _noise(parts)
     score_parts = [_scores(*part) for part in parts]
-    scores = np.abs(score_parts).max(axis=(0, 2))
-    contributes = (
-        scores > 1e-9 * scores.max() if scores.any() else np.any([reports.mask for reports, _ in parts], axis=0)
-    )
+    sizes = np.abs(score_parts).max(axis=(0, 2))
+    contributes = sizes > 1e-9 * sizes.max() if sizes.any() else np.any([reports.mask for reports, _ in parts], axis=0)
     degrees = design.degrees_within(contributes) if all(reports.degrees for reports, _ in parts) else 0.0
     if design.method.replicates:
 
@@ -172,7 +170,30 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
         degrees = degrees if math.isinf(degrees) else min(degrees, sampling.degrees)
     else:
         sampling = design.total_variance(np.sum(score_parts, axis=0), noise)
+        factors = [_leverage_factors(reports, scores) for (reports, _), scores in zip(parts, score_parts, strict=True)]
+        if any(factor.max() > 1 for factor in factors):
+            adjusted = np.sum([factor * scores for factor, scores in zip(factors, score_parts, strict=True)], axis=0)
+            unit_variances = design.total_variance(adjusted, noise).unit_variances
+            sampling = replace(sampling, unit_variances=unit_variances)
     return replace(sampling, degrees=degrees)
+
+
+def _leverage_factors(reports: SampledReports, scores: Array) -> Array:
+    """Factors (n, 1) of the scores (n, r), 1 where all primary units that contribute have the same weight.
+
+    A unit with a fraction h of the weight pulls the estimate toward itself, which makes the expected square of its
+    total smaller by 1 - h. The factor n / (n - 1) of a variance allows for this with an average unit, but not with a
+    larger one [BM].
+    """
+    design, sizes = reports.design, np.abs(scores).max(axis=1)
+    contributes = sizes > 1e-9 * sizes.max()
+    units = len(design.unit_stratum)
+    totals = np.bincount(design.unit, design.weights * contributes, units)
+    fractions = np.asarray(totals / max(float(totals.sum()), 1e-300))
+    average = 1 / max(int(np.count_nonzero(fractions)), 1)
+    is_larger = (fractions > average * (1 + 1e-9)) & (fractions < 1)
+    factors = np.sqrt(np.where(is_larger, (1 - average) / np.where(is_larger, 1 - fractions, 1.0), 1.0))
+    return np.asarray(factors[design.unit, None])
 
 
 def _scores(reports: SampledReports, loadings: Array) -> Array:
@@ -190,8 +211,9 @@ def _noise(parts: Sequence[Part]) -> Array:
     by_stratum = design.needs_noise
     stratum = design.unit_stratum[design.unit] if by_stratum else np.zeros(design.n, dtype=np.intp)
     noise = np.zeros((len(design.units) if by_stratum else 1, r, r))
-    largest_weight = design.weights.max()  # in any unit of the weights, no square overflows or underflows
-    squares = (design.weights / largest_weight) ** 2
+    weights = np.where(np.any([table.mask for table, _ in parts], axis=0), design.weights, 0.0)
+    largest_weight = weights.max()  # in any unit of the weights, no square overflows or underflows
+    squares = (weights / largest_weight) ** 2
     questions: dict[int, list[Part]] = {}
     for part in parts:
         questions.setdefault(id(part[0].positions), []).append(part)

@@ -68,7 +68,7 @@ class SamplingVariance(Result):
         variances = np.diag(self.covariance)
         if self.unit_variances is None:
             return np.ones(len(variances))
-        return np.where(self.unit_variances < variances, self.unit_variances / np.maximum(variances, 1e-300), 1.0)
+        return np.divide(self.unit_variances, variances, out=np.ones(len(variances)), where=variances > 0)
 
 
 @dataclass(frozen=True)
@@ -239,10 +239,12 @@ class SampleDesign(ByValue):
         """
         if (self._certain_fractions[np.unique(self.unit_stratum[self.unit[in_group & self.weighted]])] == 1).all():
             return np.inf
-        squares = np.bincount(self.unit, (self.weights / self.weights.max()) ** 2 * in_group)
+        if not (degrees := self.degrees(in_group)):
+            return 0.0
+        weights = np.where(in_group, self.weights, 0.0)  # of any size beside the weights of others
+        squares = np.bincount(self.unit, (weights / weights.max()) ** 2)
         equal_fraction = squares.sum() ** 2 / (squares**2).sum() / np.count_nonzero(squares)
-        degrees = self.degrees(in_group)
-        return float(max(1.0, equal_fraction * degrees)) if degrees else 0.0
+        return float(max(1.0, equal_fraction * degrees))
 
     @property
     def design_effect(self) -> float:

@@ -138,7 +138,7 @@ def test_processes_change_nothing(alone):
     """Two processes give the rows of one, bit for bit, also for a divergence made of lambdas."""
     for posed, first, second, table in alone.values():
         seen = []
-        made = repeated_call(posed, first, second, jobs=2, each=seen.append)
+        made = repeated_call(posed, first, second, jobs=2, on_row=seen.append)
         assert made.rows == table.rows
         assert sorted(map(repr, seen)) == sorted(map(repr, table.rows))
 
@@ -167,7 +167,7 @@ import numpy as np
 from ldpopt import ApproximateLDP, Divergence, frontier, sweep
 from ldpopt.divergences import KL
 u = Divergence(KL, *np.random.default_rng(3).dirichlet(np.ones(4), 2))
-{function}(u, {first}, {second}, resume=sys.argv[1], each=lambda row: time.sleep(0.2))
+{function}(u, {first}, {second}, resume=sys.argv[1], on_row=lambda row: time.sleep(0.2))
 """
 
 

@@ -85,10 +85,14 @@ def nobody(n: int, channel=Q3, units: int = 0, weights: bool = False) -> Survey:
 
     def survey(rng):
         unit = np.arange(n) % max(units, 1)
-        reports = channel.sample_indices(answers_in(rng, varying(rng, NOBODY, max(units, 1), 0.05 * bool(units)), unit), rng)
+        reports = channel.sample_indices(
+            answers_in(rng, varying(rng, NOBODY, max(units, 1), 0.05 * bool(units)), unit), rng
+        )
         if not units and not weights:
             return told(estimate(counts_of(reports, channel), channel), NOBODY)
-        design = SampleDesign(weights=np.exp(0.5 * rng.normal(size=n)) if weights else None, clusters=unit if units else None)
+        design = SampleDesign(
+            weights=np.exp(0.5 * rng.normal(size=n)) if weights else None, clusters=unit if units else None
+        )
         return told(estimate(SampledReports(reports, channel, design), channel), NOBODY)
 
     return survey
@@ -177,7 +181,9 @@ def small_group(size: int, channel=Q3, law=LAW, units: int = 0, versus: bool = F
         else:
             unit = np.arange(300) % units if units else None
             design = SampleDesign(rng.uniform(0.5, 2, 300) if weights else None, clusters=unit, size=300)
-            parts = [estimate(SampledReports(reports, channel, design).where(part), channel) for part in (inside, ~inside)]
+            parts = [
+                estimate(SampledReports(reports, channel, design).where(part), channel) for part in (inside, ~inside)
+            ]
         return told(difference(*parts), np.zeros(3)) if versus else told(parts[0], law)
 
     return survey
@@ -203,7 +209,9 @@ def kinds() -> dict[str, Survey]:
         "half in one village, villages that differ": half_in_one_village(0.05),
         "half in one village, epsilon 4, villages that differ": half_in_one_village(0.05, STRONG),
     }
-    made |= {f"a group of zero weights: {what}": zero_weights_of_a_group(what) for what in ("all", "the others", "the group")}
+    made |= {
+        f"a group of zero weights: {what}": zero_weights_of_a_group(what) for what in ("all", "the others", "the group")
+    }
     for lonely in (LonelyUnit.REFUSE, LonelyUnit.CERTAINTY, LonelyUnit.CENTRED, LonelyUnit.AVERAGE):
         made[f"one respondent a stratum, strata that differ: {lonely.value}"] = one_in_each_stratum(lonely, 1.0)
     for share in (0.3, 0.9):
@@ -215,7 +223,9 @@ def kinds() -> dict[str, Survey]:
         made[f"a group of {size}, weights"] = small_group(size, weights=True)
         made[f"a group of {size}, 30 villages"] = small_group(size, units=30)
         made[f"a group of {size} against 297"] = small_group(size, versus=True)
-        made[f"a group of {size} against 297, 30 villages, epsilon 4"] = small_group(size, STRONG, units=30, versus=True)
+        made[f"a group of {size} against 297, 30 villages, epsilon 4"] = small_group(
+            size, STRONG, units=30, versus=True
+        )
     return made
 
 
@@ -244,7 +254,7 @@ def main() -> None:
     """Simulate every kind, print the rows, and write them down unless the run is brief."""
     brief = "--brief" in sys.argv
     counts = [int(word) for word in sys.argv[1:] if word.isdigit()]
-    surveys = counts[0] if counts else 60 if brief else 2000
+    surveys = counts[0] if counts else 60 if brief else 500
     rows = []
     for name, survey in kinds().items():
         rows.append(covered(survey, surveys, name))

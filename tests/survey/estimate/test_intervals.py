@@ -61,6 +61,76 @@ def test_a_covariance_sets_the_effective_size():
     assert m.redraw is None
 
 
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e100])
+@pytest.mark.parametrize(
+    ("degrees", "unit_fraction", "critical"),
+    [
+        (10, 1.0, two_sided(0.95, 10)),
+        (10, 0.9, two_sided(0.95, 10) * 0.9**0.5),  # the units' variance with its quantile is the larger one
+        (10, 0.5, two_sided(0.95)),
+        (1, 0.1, two_sided(0.95, 1) * 0.1**0.5),
+        (1, 0.0, two_sided(0.95)),
+        (10, 1.44, two_sided(0.95, 10) * 1.2),
+        (np.inf, 1.0, two_sided(0.95)),
+    ],
+)
+def test_noise_that_is_known_needs_no_quantile_of_student(degrees, unit_fraction, critical, scale):
+    """Of the intervals of the units' variance and of the channel's noise the longer one counts, at every scale."""
+    variance = 0.005 * scale**2
+    sampling = SamplingVariance(np.array([[variance]]), degrees, np.array([variance * unit_fraction]))
+    m = moments(np.array([0.5, 0.5]), np.array([[scale, 0.0]]), sampling, 100)
+    lower, upper = Wald().limits(m)
+    assert np.isclose((upper - lower)[0] / 2, critical * variance**0.5, rtol=1e-6, atol=0)
+    inner, outer = Binomial().limits(m)
+    assert np.isclose((outer - inner)[0], (upper - lower)[0], rtol=0.12, atol=0) or degrees == 1
+    assert inner[0] < m.centre[0] < outer[0]
+
+
+@pytest.mark.parametrize("units", [2, 5, 40])
+def test_units_that_are_alike_have_the_interval_of_the_noise(units):
+    """The reports of each unit are the same: units show no variance, and its quantile does not multiply the noise."""
+    q = randomized_response(2, 1.0)
+    reports = np.tile([0, 0, 1, 1, 1], 8 * units)
+    made = estimate(SampledReports(reports, q, SampleDesign(clusters=np.repeat(np.arange(units), 40))), q)
+    assert made.degrees == units - 1
+    assert np.allclose(made.intervals(Wald()).width / 2, two_sided(0.95) * made.standard_errors)
+    simple = estimate(CountTable.from_counts(np.bincount(reports), q.outputs), q)
+    assert (made.intervals().width <= 1.001 * simple.intervals().width).all()
+    both = made.intervals(Bonferroni()).width / made.intervals().width
+    assert np.allclose(both, two_sided(0.975) / two_sided(0.95), rtol=0.02)
+
+
+def test_a_unit_with_most_of_the_weight_has_its_own_leverage():
+    """A unit with a fraction h of the weight has its squared total divided by 1 - h; equal units change nothing."""
+    q, rng = randomized_response(2, 3.0), np.random.default_rng(4)
+    size = np.array([120, *[10] * 12])
+    unit = np.repeat(np.arange(13), size)
+    reports = (rng.random(240) < rng.uniform(0.1, 0.9, 13)[unit]).astype(int)
+    made = estimate(SampledReports(reports, q, SampleDesign(clusters=unit)), q)
+    influence = (made.loadings[1] - made.values[1])[reports] / 240
+    totals = np.bincount(unit, influence) * np.sqrt(np.where(size > 20, (1 - 1 / 13) / (1 - size / 240), 1.0))
+    expected = two_sided(0.95, made.degrees) * np.sqrt(((totals - totals.mean()) ** 2).sum() * 13 / 12)
+    assert np.isclose(made.intervals(Wald()).width[1] / 2, expected)
+    assert expected > 1.2 * two_sided(0.95, made.degrees) * made.standard_errors[1]
+    alike = estimate(SampledReports(reports, q, SampleDesign(clusters=np.arange(240) // 20)), q)
+    assert np.allclose(alike.intervals(Wald()).width / 2, two_sided(0.95, alike.degrees) * alike.standard_errors)
+
+
+def test_the_law_of_a_designed_sample_is_moved_no_further_than_its_reports_need():
+    """Rare answers estimated below zero do not raise the variance while all reports have positive probabilities."""
+    q = randomized_response(4, 1.0)
+    counts = np.round(1000 * np.array([0.95, 0.05, 0.0, 0.0]) @ q.matrix).astype(int) + np.array([9, 0, -4, -5])
+    reports = np.repeat(np.arange(4), counts)
+    design = SampleDesign(weights=np.ones(len(reports)))
+    made = estimate(SampledReports(reports, q, design), q)
+    assert made.values.min() < 0
+    assert np.allclose(made.positive_distribution, made.table.frequencies)
+    assert not np.allclose(made.projected_distribution, made.table.frequencies, rtol=1e-3)
+    few = estimate(SampledReports(np.zeros(20, dtype=int), q, SampleDesign(size=20)), q)
+    assert few.positive_distribution.min() >= 0.99 / 4 / 21
+    assert np.isclose(few.positive_distribution.sum(), 1)
+
+
 def test_correlation_of_a_constant_is_zero():
     assert correlation(np.array([[0.0, 0.0], [0.0, 4.0]])).tolist() == [[0, 0], [0, 1]]
 

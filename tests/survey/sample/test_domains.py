@@ -269,3 +269,26 @@ def test_every_command_works_for_a_group_inside_one_unit(folder, command, said, 
     assert made.exit_code == 0, made.output
     assert said in made.output
     assert "0.000000 " not in made.output
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e8])
+def test_a_group_has_the_same_noise_and_degrees_beside_weights_of_any_size(scale):
+    """The errors, degrees and intervals of a group do not depend on the weights of those who are not in it."""
+    reports, unit = np.random.default_rng(8).integers(0, 2, 120), np.repeat(np.arange(12), 10)
+    inside = unit < 6
+    made = [
+        estimate(SampledReports(reports, BINARY, SampleDesign(w, clusters=unit)).where(inside), BINARY)
+        for w in (np.ones(120), np.where(inside, scale, 1.0))
+    ]
+    assert made[0].degrees == made[1].degrees == 5
+    assert np.allclose(made[0].standard_errors, made[1].standard_errors, rtol=1e-9)
+    assert np.allclose(made[0].intervals().lower, made[1].intervals().lower, rtol=1e-9)
+
+
+@pytest.mark.parametrize("fpc", [None, np.full(9, 9)])
+def test_equal_reports_have_a_wald_interval_of_their_error(fpc):
+    """All reports are the same, in a sample and in a census: the channel's noise is in every kind of interval."""
+    made = estimate(SampledReports(np.ones(9, dtype=int), BINARY, SampleDesign(size=9, fpc=fpc)), BINARY)
+    assert (made.standard_errors > 0.1).all()
+    assert np.allclose(made.intervals(Wald()).width / 2, 1.959964 * made.standard_errors, rtol=0.3)
+    assert (made.intervals().width > 0.3).all()
