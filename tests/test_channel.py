@@ -64,8 +64,8 @@ def priors(k):
         (None, "channel: expected"),
     ],
 )  # fmt: skip
-def test_what_is_no_channel(matrix, message):
-    """Every matrix that is no channel is an error that says what and where."""
+def test_matrices_that_are_not_channels_are_refused(matrix, message):
+    """Every matrix that is not a channel is an error that states the entry and the reason."""
     with says(message):
         Channel(matrix)
     with says(message):
@@ -80,7 +80,7 @@ def test_labels_are_checked():
         Channel(np.eye(2), None, ["a", "a"])
 
 
-def test_a_row_within_the_tolerance_is_kept_as_given():
+def test_a_row_within_the_tolerance_is_unchanged():
     """A row that is off by less than 1e-9 is neither refused nor changed."""
     matrix = np.array([[0.5, 0.5 + 9e-10], [0.5, 0.5 - 9e-10]])
     assert np.array_equal(Channel(matrix).matrix, matrix)
@@ -100,7 +100,7 @@ def test_a_channel_is_frozen():
             same.matrix[0, 0] = 0.5
 
 
-def test_equality_and_hash():
+def test_channels_are_equal_when_matrix_and_labels_are():
     """Channels are equal when matrix and labels are, and then hash alike; zero has one sign."""
     assert Channel([[0.0, 1.0]]) == Channel([[-0.0, 1.0]])
     assert hash(Channel([[0.0, 1.0]])) == hash(Channel([[-0.0, 1.0]]))
@@ -124,7 +124,7 @@ def test_a_channel_is_an_array_and_an_array_a_channel():
         as_channel("q.json")
 
 
-def test_shape_and_rank():
+def test_shape_counts_inputs_and_outputs_and_rank_shows_identifiability():
     """The shape is inputs by outputs; the rank tells whether the inputs are identifiable."""
     assert Q.shape == (2, 3)
     assert Q.rank == 2
@@ -237,7 +237,7 @@ def test_erasing_needs_a_probability_and_a_free_label():
 
 
 @given(channels(positive=True), st.data())
-def test_splitting_outputs_and_merging_them_is_nothing(q, data):
+def test_merging_undoes_a_split_of_outputs(q, data):
     """merge() undoes a public split of outputs: the guarantees stay, and no two columns are proportional."""
     share = data.draw(st.floats(0.1, 0.9))
     split = Channel(np.hstack([share * q.matrix, (1 - share) * q.matrix, np.zeros((q.shape[0], 1))]))
@@ -256,7 +256,7 @@ def test_merging_keeps_rare_distinctions():
         assert local_dp(q.merge()).value == local_dp(q).value
 
 
-def test_merging_named_groups():
+def test_a_merged_group_has_its_first_label():
     """A group becomes one output with its first label, in the place of that one; other outputs stay."""
     merged = Q.merge([["c", "a"]])
     assert merged.outputs == ("b", "c")
@@ -277,7 +277,7 @@ def test_groups_that_are_none(groups, got):
 # -- simulation ------------------------------------------------------------------------------------
 
 
-def test_samples_have_the_channels_law():
+def test_samples_have_the_distribution_of_the_channel():
     """Reports of 60,000 answers fit each row of the channel (chi-square, all p-values above 1e-4)."""
     rng = np.random.default_rng(20240611)
     q = Channel(normalise(rng.random((5, 7)) + 0.05))
@@ -343,8 +343,8 @@ def test_sampling_is_reproducible():
     assert np.array_equal(first, second)
 
 
-def test_what_cannot_be_sampled():
-    """Unknown answers, positions out of range and what is no generator or seed are errors."""
+def test_bad_answers_and_generators_are_refused():
+    """Unknown answers, positions out of range and values that are not generators or seeds are refused."""
     rng = np.random.default_rng(0)
     with says("answer: expected one of the inputs 'no', 'yes', got 'maybe'"):
         Q.sample("maybe", rng)
@@ -398,7 +398,7 @@ LABEL = st.text(max_size=4) | st.integers() | st.floats(allow_nan=False, allow_i
 
 @settings(max_examples=25)
 @given(channels(), st.data())
-def test_json_round_trip(q, data):
+def test_channels_survive_a_json_round_trip(q, data):
     """to_json and from_json give the same matrix to the last bit and the same labels, tuples included."""
     k, m = q.shape
     labels = LABEL | st.tuples(LABEL, LABEL)
@@ -410,7 +410,7 @@ def test_json_round_trip(q, data):
     assert [type(x) for x in again.inputs] == [type(x) for x in q.inputs]
 
 
-def test_the_file_says_what_it_is():
+def test_the_file_states_its_format_and_version():
     """The JSON has the format, the version, the orientation, labels, the matrix and the claimed guarantees."""
     data = json.loads(Q.to_json([local_dp(Q)]))
     assert list(data) == ["format", "version", "orientation", "inputs", "outputs", "matrix", "guarantees"]
@@ -462,7 +462,7 @@ def edit(**changes):
         (b"\xff\xfe", "channel file: expected UTF-8 text"),
     ],
 )  # fmt: skip
-def test_malformed_files(text, message):
+def test_malformed_channel_files_are_refused(text, message):
     """Every malformed channel file is an InvalidInput that says what is wrong."""
     with says(message):
         Channel.from_json(text)
@@ -485,7 +485,7 @@ def test_any_value_in_any_field_is_a_channel_or_an_error(value, data):
 # -- looks -----------------------------------------------------------------------------------------
 
 
-def test_reprs():
+def test_the_repr_counts_inputs_and_escapes_labels():
     """The repr counts, with the right plural; the notebook form shows escaped labels and four digits."""
     assert repr(Q) == "Channel(2 inputs -> 3 outputs)"
     assert repr(Channel([[1.0]])) == "Channel(1 input -> 1 output)"

@@ -107,7 +107,7 @@ def test_every_interval_has_its_papers(method, paper):
     assert paper in keys(made.intervals(method=method))
 
 
-def test_results_of_surveys_and_compositions():
+def test_results_of_surveys_and_compositions_name_their_papers():
     """Tests, tables, regressions, bootstraps, protocols, compositions, frontiers and comparisons name their papers."""
     counts = {0: 40, 1: 60}
     rng = np.random.default_rng(1)
@@ -142,7 +142,7 @@ def test_the_citation_file_is_valid():
     assert titles - {top["title"].strip('"')} <= {paper.title for paper in REFERENCES.values()}
 
 
-def test_guarantees_functions_and_rows_are_cited_by_what_they_say():
+def test_guarantees_functions_and_rows_are_cited_by_their_references():
     """A guarantee and a bound's row by their reference, a function by its documentation, a collection by all."""
     assert keys(local_dp([[0.7, 0.3], [0.4, 0.6]])) == ["GI"]
     assert keys(bounds.duchi_jordan_wainwright) == ["DJW", "GI"]
@@ -151,7 +151,7 @@ def test_guarantees_functions_and_rows_are_cited_by_what_they_say():
     assert {"BS", "DR", "GI", "M"} <= set(keys(audit([[0.7, 0.3], [0.4, 0.6]]).guarantees))
 
 
-def test_keys_and_citations():
+def test_keys_and_citations_find_their_papers():
     """A key, a citation and a double citation find their papers, printed as text or BibTeX."""
     assert keys("GI") == keys("GI, Thm 5") == keys("[GI, Thm 5]") == ["GI"]
     assert keys("[DJW, Thm 1; GI, Thm 6]") == ["DJW", "GI"]
@@ -162,8 +162,8 @@ def test_keys_and_citations():
 
 
 @pytest.mark.parametrize("nothing", ["XYZ", 3.0, object(), []])
-def test_what_cites_nothing_is_an_error(nothing):
-    """An unknown key, and a thing without a citation, is an error."""
+def test_unknown_keys_and_objects_without_citation_are_refused(nothing):
+    """An unknown key and an object without a citation are errors."""
     with pytest.raises(InvalidInput):
         cite(nothing)
 

@@ -109,7 +109,7 @@ def test_pandas_gets_ordered_categories():
     assert frame["vote"].value_counts(sort=False).tolist() == [551, 393]
 
 
-def test_the_repr_tells_what_is_there():
+def test_the_repr_describes_the_table_and_a_column():
     """The table and a column describe themselves in one line."""
     assert repr(TABLE["vote"]) == "Column('expected vote', 2 categories, 944 answers)"
     assert repr(TABLE) == "SurveyTable(anes96: 944 respondents; party (7), income (24), education (7), vote (2))"

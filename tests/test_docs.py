@@ -39,7 +39,7 @@ def test_the_pages_are_found():
 
 @pytest.mark.full(but=20)
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_examples_of_the_page(page, tmp_path, monkeypatch):
+def test_examples_of_the_page_run(page, tmp_path, monkeypatch):
     """The code blocks of the page run, in order, and print what stands below them."""
     monkeypatch.chdir(tmp_path)
     blocks = list(FENCE.finditer(page.read_text("utf-8")))

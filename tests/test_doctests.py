@@ -23,7 +23,7 @@ MODULES = sorted(name for name, path in modules(*PACKAGES).items() if ">>> " in 
     "name",
     [pytest.param(name, marks=[pytest.mark.full] if name.startswith(APPLICATIONS) else []) for name in MODULES],
 )
-def test_examples(name):
+def test_examples_of_the_module_hold(name):
     """The examples of the module hold, with nothing but the imports that the reference shows before them."""
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=FLAGS)

@@ -46,7 +46,7 @@ def printed_bound(order, epsilon, answers):
         (gaussian(3.0), gaussian_density, 6, 0.15372, (2 * math.pi) ** 2.5 / 3.0**6, 0.0254577),
     ],
 )
-def test_1a_linear_renyi_rows(mechanism, density, order, exact, growth, printed):
+def test_1a_linear_renyi_rows_understate_the_leakage(mechanism, density, order, exact, growth, printed):
     """[CIM, Thm 13] and Table 1 claim less leakage than there is at order > 2 and small epsilon or large sigma.
 
     `growth` is Table 1's 2^(order-1) epsilon^order, or sqrt(2 pi)^(order-1)/sigma^order. One feature h = y + c out of
@@ -79,7 +79,7 @@ def test_1c_leading_order_is_that_of_the_variance():
         assert gaussian(1000.0).restricted_renyi(order).value == pytest.approx(order / 2e6, rel=1e-4)
 
 
-def test_1d_matrix_mechanism():
+def test_1d_matrix_mechanism_bound_understates_the_loss():
     """[CIM, Thm 5] understates the loss at small epsilon: with one answer, 6.4e-6 is claimed of 0.0127."""
     m = matrix_mechanism([[1.0]], [[1.0]], 0.1)
     claimed = printed_bound(6, 0.1, 1)
@@ -89,7 +89,7 @@ def test_1d_matrix_mechanism():
     assert wide.restricted_renyi(6).lower > 1000 * printed_bound(6, 0.01, 2)
 
 
-def test_2a_conjugate_of_the_alpha_divergence():
+def test_2a_conjugate_of_the_alpha_divergence_has_a_corrected_power():
     """[CIM, Lemma 3] prints C |s| + ...: the conjugate is C |s|^(a/(a-1)) + 1/(a^2 - a), C = (a-1)^(a/(a-1))/a."""
     order = 3.0
     constant, power = (order - 1) ** 1.5 / order, 1.5
@@ -120,7 +120,7 @@ def test_2b_restricted_alpha_divergence_needs_the_corrected_conjugate():
     assert capacity_bounded(np.tile(row, (2, 1)), [0, 1, 2], RestrictedAlpha(order)).value == 0
 
 
-def test_2c_renyi_divergence_of_the_gaussian_mechanism():
+def test_2c_renyi_divergence_of_the_gaussian_mechanism_is_half_the_printed():
     """[CIM, Appendix A] prints order (v/sigma)^2: the divergence is half of that, by quadrature."""
     order, sigma = 3.0, 1.7
 
@@ -151,7 +151,7 @@ def test_3a_staircase_gamma_ends_at_one():
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 2.0, 6.0])
-def test_3b_maximal_leakage_of_two_inputs(epsilon):
+def test_3b_maximal_leakage_of_two_inputs_has_a_corrected_formula(epsilon):
     """[GI, Appendix J] prints log 2 eps/(e^eps + 1) for the maximal leakage: it is log 2 e^eps/(e^eps + 1).
 
     Every epsilon-LDP channel of two inputs meets the corrected bound and binary randomized response attains it, which
@@ -173,7 +173,7 @@ def test_3b_maximal_leakage_of_two_inputs(epsilon):
         assert total_variation(channel).lower <= math.tanh(epsilon / 2) * (1 + 1e-12)
 
 
-def test_3c_staircase_total_variation_below_one_half():
+def test_3c_staircase_total_variation_below_one_half_has_a_positive_factor():
     """[GI, Appendix I-1] prints a factor 1 - e^epsilon, negative: it is 1 - e^-epsilon.
 
     For gamma < 1/2 the total variation is the height times D (e^-epsilon + 2 gamma (1 - e^-epsilon)).
@@ -189,7 +189,7 @@ def test_3c_staircase_total_variation_below_one_half():
     assert printed < 0.5 * direct
 
 
-def test_4a_group_privacy_of_the_gaussian_mechanism():
+def test_4a_group_tau_of_the_gaussian_mechanism_is_divided_by_sigma():
     """[DR, Cor 3.3] prints s D as the second parameter for groups of s: it is s D/sigma, the loss's own deviation."""
     sigma, sensitivity, group = 2.0, 1.0, 3
     mcdp = gaussian(sigma, group * sensitivity).pair.mcdp()
@@ -208,7 +208,7 @@ def test_4a_group_privacy_of_the_gaussian_mechanism():
     assert abs(deviation - group * sensitivity) > 1
 
 
-def test_4b_group_claim_of_the_gaussian():
+def test_4b_group_loss_of_the_gaussian_exceeds_the_printed_tau():
     """DR Cor 3.3 prints tau = s Delta; the loss of a group is N(t^2/2, t^2) with t = s Delta/sigma."""
     sensitivity, sigma, size = 1.0, 0.25, 3
     shift = size * sensitivity / sigma
@@ -221,7 +221,7 @@ def test_4b_group_claim_of_the_gaussian():
     assert group_gaussian_mcdp(sensitivity, 1.0, size).tau == pytest.approx(printed)
 
 
-def test_5_distance_of_pure_private_pairs():
+def test_5_distance_of_pure_private_pairs_is_at_most_2_epsilon():
     """||P - Q||_1 <= min(2, e^eps - 1) <= 2 eps^2 fails for small eps; <= 2 eps holds (M, proof of Lemma 1)."""
     for epsilon in (0.01, 0.1, 0.4, 1.0, 3.0):
         pair = FinitePair.of_parameters(epsilon)

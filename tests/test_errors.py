@@ -5,7 +5,7 @@ import pytest
 from ldpopt.errors import CertificateError, InvalidInput, LdpoptError, Phrase, SolverError, invalid
 
 
-def test_one_tree():
+def test_errors_form_one_tree():
     """Every error is an LdpoptError, and also the built-in kind a caller would expect."""
     assert issubclass(InvalidInput, LdpoptError)
     assert issubclass(InvalidInput, ValueError)
@@ -24,6 +24,6 @@ def test_one_tree():
         (None, "", "eta: expected less, got None"),
     ],
 )
-def test_what_expected_got_where(got, where, text):
-    """The message has what, expected, got and where, on one line of bounded length."""
+def test_messages_state_what_was_expected_and_where(got, where, text):
+    """The message has the value's name, the expectation, the value and the place, on one line of bounded length."""
     assert str(invalid("eta", "less", got, where)) == text

@@ -145,14 +145,14 @@ def edited(**changes: Any) -> str:
         {"eta": -0.5},
     ],
 )
-def test_malformed_files(changes: dict[str, Any]) -> None:
+def test_malformed_exact_files_are_refused(changes: dict[str, Any]) -> None:
     """Anything malformed in a file is `InvalidInput`."""
     with pytest.raises(InvalidInput):
         ExactChannel.from_json(edited(**changes))
 
 
 @pytest.mark.parametrize("changes", [{"epsilon": 1.0}, {"epsilon": -1.0}, {"eta": 0.49}])
-def test_files_that_overclaim(changes: dict[str, Any]) -> None:
+def test_files_that_overclaim_are_refused(changes: dict[str, Any]) -> None:
     """A file whose integers do not prove its claim is refused."""
     with pytest.raises(CertificateError, match="not proved"):
         ExactChannel.from_json(edited(**changes))

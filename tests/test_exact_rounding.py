@@ -54,7 +54,7 @@ def assert_proved(matrix: np.ndarray, bits: int = 62) -> None:
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([4, 16, 53, 62]))
 @settings(max_examples=150, deadline=None)
-def test_the_integers_prove_what_the_matrix_measures(seed: int, bits: int) -> None:
+def test_the_proved_levels_agree_with_the_measured_ones(seed: int, bits: int) -> None:
     """The proved epsilon and eta are what the float matrix measures, up to its rounding, at any number of bits."""
     rng = np.random.default_rng(seed)
     k, m = (int(n) for n in rng.integers(1, 7, 2))
@@ -74,7 +74,7 @@ def test_the_integers_prove_what_the_matrix_measures(seed: int, bits: int) -> No
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 1.0, 5.0, 20.0])
 @pytest.mark.parametrize("k", [2, 24])
-def test_utility_is_kept_to_twelve_digits(epsilon: float, k: int) -> None:
+def test_rounding_preserves_twelve_digits_of_utility(epsilon: float, k: int) -> None:
     """At 62 bits randomized response loses less than 1e-12 of its KL divergence, relatively."""
     e = math.exp(epsilon)
     matrix = (np.ones((k, k)) + (e - 1) * np.eye(k)) / (e + k - 1)
@@ -149,7 +149,7 @@ def test_zeros_need_an_infinite_claim_and_stay_zeros() -> None:
     assert round_exact(np.eye(5)).weights.tolist() == (np.eye(5, dtype=int) * 2**62).tolist()
 
 
-def test_large_channels() -> None:
+def test_large_channels_preserve_their_closed_forms() -> None:
     """A 200 x 200 randomized response keeps its closed-form epsilon and eta to rounding."""
     k, e = 200, math.exp(2.0)
     exact = round_exact((np.ones((k, k)) + (e - 1) * np.eye(k)) / (e + k - 1), epsilon=2.0)
@@ -171,8 +171,10 @@ def test_large_channels() -> None:
         ([[0.5, 0.5]], {"inputs": ["a", "b"]}, "1 labels"),
     ],
 )
-def test_bad_input(matrix: list[list[float]], options: dict[str, object], message: str) -> None:
-    """What cannot be rounded, or a claim that the matrix does not have, is refused."""
+def test_bad_matrices_and_claims_are_refused(
+    matrix: list[list[float]], options: dict[str, object], message: str
+) -> None:
+    """A matrix that cannot be rounded, or a claim that it does not meet, is refused."""
     with pytest.raises(InvalidInput, match=message):
         round_exact(matrix, **options)  # type: ignore[arg-type]
 
@@ -242,14 +244,14 @@ def test_a_ratio_of_two_at_log_two_rounded_down_is_refused():
     assert int(weights.max()) == 23
 
 
-def test_a_denominator_that_leaves_nothing_says_so():
+def test_a_denominator_too_small_for_epsilon_is_refused():
     """One die cannot randomize five answers at epsilon 0.1."""
     with pytest.raises(InvalidInput, match="denominator: expected a larger one"):
         randomized_response(5, 0.1).exact(denominator=6)
 
 
 @pytest.mark.parametrize("denominator", [0, 1, -3, 2.0, True, 10**7])
-def test_what_is_no_denominator_is_refused(denominator):
+def test_bad_denominators_are_refused(denominator):
     with pytest.raises(InvalidInput, match="denominator"):
         Channel([[0.75, 0.25], [0.25, 0.75]]).exact(denominator=denominator)
 

@@ -9,13 +9,13 @@ from ldpopt.errors import LdpoptError
 from ldpopt.extras import EXTRAS, missing, need
 
 
-def test_what_is_there_is_not_asked_for():
+def test_installed_packages_raise_no_error():
     """Nothing is raised, or imported, for packages that are installed."""
     need("pyarrow", "cryptography")
     need()
 
 
-def test_what_is_missing_is_named_with_its_extra(monkeypatch):
+def test_missing_packages_are_named_with_their_extra(monkeypatch):
     """The message has the package and the extra, and is one of the package's own errors."""
     monkeypatch.setattr("ldpopt.extras.find_spec", lambda name: None)
     with pytest.raises(LdpoptError, match=r"package distributed, .* 'ldpopt\[dask\]'"):

@@ -47,7 +47,7 @@ def test_every_token_alone_is_refused(loader, tmp_path):
 
 
 @pytest.mark.parametrize("seed", [65645, 78206, 123717, 161658, 457736, 477260])
-def test_files_that_once_came_through(seed, tmp_path):
+def test_files_that_once_passed_are_refused(seed, tmp_path):
     """Column names that are no UTF-8, rows that a file only claims to have, separators around a number are refused."""
     assert fuzzing.case(seed, tmp_path)[1] == "refused"
 
@@ -59,16 +59,16 @@ def test_a_number_between_separators_is_a_number(tmp_path):
     assert read_channel(path).matrix[0].tolist() == [0.75, 0.25]
 
 
-def test_unmutated_folders_are_gone_on_from(tmp_path):
-    """Frontiers, runs and experiments that were interrupted are taken up as they are."""
+def test_unmutated_folders_are_resumed(tmp_path):
+    """Interrupted frontiers, runs and experiments are resumed as they are."""
     for loader in fuzzing_folders.loaders():
         loader.load(loader.seeds[0], tmp_path)
         assert list(tmp_path.iterdir()) == [], loader.name
 
 
 @pytest.mark.parametrize("block", range(2))
-def test_mutated_folders_are_refused_or_gone_on_from(block, tmp_path):
-    """A file that was changed in such a folder is refused, or what it held is done again: to the same result."""
+def test_mutated_folders_are_refused_or_recomputed(block, tmp_path):
+    """A changed file in such a folder is refused or recomputed, to the same result."""
     loaders = fuzzing_folders.loaders()
     outcomes = [fuzzing.case(seed, tmp_path, loaders) for seed in range(block * 40, (block + 1) * 40)]
     assert [found for found in outcomes if found[1] not in ("read", "refused")] == []

@@ -12,15 +12,15 @@ from ldpopt.garbling import deficiency, is_garbling
 from ldpopt.mechanisms import randomized_response
 
 
-def drawn(seed, k, m):
+def random_channel(seed, k, m):
     return np.random.default_rng(seed).dirichlet(np.ones(m), size=k)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_post_processing_is_a_garbling_and_rarely_the_other_way(seed):
     """What `@` makes is garbled; the original is not, unless nothing was lost."""
-    wide = Channel(drawn(seed, 3, 4))
-    made = wide @ drawn(seed + 100, 4, 3)
+    wide = Channel(random_channel(seed, 3, 4))
+    made = wide @ random_channel(seed + 100, 4, 3)
     assert made.garbles(wide)
     assert not wide.garbles(made)
     assert wide.garbles(wide)
@@ -28,7 +28,7 @@ def test_post_processing_is_a_garbling_and_rarely_the_other_way(seed):
 
 def test_a_permutation_of_the_reports_loses_nothing():
     """Renamed, split and merged reports that say the same garble each other."""
-    wide = Channel(drawn(1, 3, 3))
+    wide = Channel(random_channel(1, 3, 3))
     split = Channel(np.hstack([wide.matrix[:, ::-1] * 0.25, wide.matrix * 0.75]))
     assert split.garbles(wide)
     assert wide.garbles(split)
@@ -115,13 +115,13 @@ def test_answers_are_matched_by_their_labels():
         [["nan", "1"]], [[None, 1]],
     ],
 )  # fmt: skip
-def test_what_is_no_table_of_fractions_is_refused(matrix):
+def test_bad_tables_of_fractions_are_refused(matrix):
     """Floats, sums other than 1, negative numbers, ragged tables and denominators too large are errors in one line."""
     with pytest.raises(InvalidInput):
         ExactChannel.from_fractions(matrix)
 
 
-def test_fractions_are_kept_exactly():
+def test_fractions_are_stored_exactly():
     """Text, fractions, decimals and whole numbers may stand beside each other; the identity has denominator 2."""
     channel = ExactChannel.from_fractions([[Fraction(2, 3), " 1 / 3 "], ["0.25", "3/4"], [1, 0]], ["a", "b", "c"])
     assert channel.weights.tolist() == [[8, 4], [3, 9], [12, 0]]

@@ -20,7 +20,7 @@ CHANNEL = Channel(np.full((40, 40), 1 / 40))
 
 @pytest.mark.parametrize("step", ["write", "flush", "fsync", "link", "replace"])
 @pytest.mark.parametrize("force", [False, True])
-def test_an_interrupt_at_every_step(tmp_path, monkeypatch, step, force):
+def test_an_interrupt_at_any_step_leaves_a_whole_file(tmp_path, monkeypatch, step, force):
     """Ctrl-C during any call to the system leaves the old file or the new one, whole, and nothing beside it."""
     path = tmp_path / "q.json"
     if force:
@@ -81,7 +81,7 @@ while True:
 """
 
 
-def test_kill_9_while_writing(tmp_path):
+def test_a_killed_process_leaves_whole_files(tmp_path):
     """A process killed in the middle of writing leaves files that are read back whole."""
     float_path, exact_path = tmp_path / "q.json", tmp_path / "e.json"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

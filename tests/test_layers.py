@@ -51,15 +51,17 @@ def name_of(module: list[str]) -> str:
 @cache
 def statements(source: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
     """Every statement of import in a source, wherever it stands; both graphs of imports are made of them."""
-    return tuple(node for node in within(ast.parse(source)) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    return tuple(
+        node for node in nested_statements(ast.parse(source)) if isinstance(node, (ast.Import, ast.ImportFrom))
+    )
 
 
-def within(node: ast.AST) -> Iterator[ast.AST]:
+def nested_statements(node: ast.AST) -> Iterator[ast.AST]:
     """All statements in a statement; no expression has one in it."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
             yield child
-            yield from within(child)
+            yield from nested_statements(child)
 
 
 def imports(source: str, module: list[str], is_package: bool) -> Iterator[tuple[str, int]]:
@@ -144,7 +146,7 @@ def test_the_mission_runs_without_the_applications(tmp_path):
     assert int(done.stdout) <= 105
 
 
-def test_no_cycle_within_a_layer():
+def test_layers_contain_no_import_cycle():
     """Names of one layer may use each other, but never in a circle."""
     graph = nx.DiGraph((own, other) for own, other, _ in edges())
     assert nx.is_directed_acyclic_graph(graph), nx.find_cycle(graph)
@@ -170,7 +172,7 @@ def module_edges() -> tuple[tuple[str, str], ...]:
     return tuple(edges)
 
 
-def test_no_circle_of_modules():
+def test_modules_form_no_import_circle():
     """No module of any package imports itself through others, whether at once, lazily or for types alone."""
     graph = nx.DiGraph(edge for edge in module_edges() if edge[0] not in PACKAGES)
     assert nx.is_directed_acyclic_graph(graph), nx.find_cycle(graph)

@@ -20,7 +20,7 @@ def test_no_approximate_zcdp_is_understated():
     assert [text for wrong in found for text in wrong] == []
 
 
-def test_the_families_are_as_degenerate_as_they_say():
+def test_the_families_contain_the_stated_degenerate_cases():
     """Zeros, subnormal entries, ratios near e^700, rows that agree to an ulp and rows that do not sum to one occur."""
     made = [truth.channels(np.random.default_rng([9, number])) for number in range(400)]
     smallest = [q[q > 0].min() for q in made]

@@ -279,7 +279,7 @@ ABOVE = {("sampled gaussian renyi", 1.5)}
 CHECKED = {"laplace scale": scale_brackets, "sampled gaussian sigma": sigma_at}
 
 
-def wrong(group: dict[str, Any], row: list[Any]) -> str | None:
+def disagreement(group: dict[str, Any], row: list[Any]) -> str | None:
     """How a case disagrees with its expected value, or None."""
     arguments, measure, places = dict(zip(group["names"], row[:-1], strict=True)), group["measure"], group["places"]
     if measure in CHECKED:
@@ -304,9 +304,9 @@ def wrong(group: dict[str, Any], row: list[Any]) -> str | None:
 
 @pytest.mark.full(but=9)
 @pytest.mark.parametrize("group", DATA["groups"], ids=lambda group: f"{group['source']}: {group['measure']}")
-def test_expected_values_of_others(group):
+def test_values_agree_with_those_of_other_packages(group):
     """Each value lies within the digits of its source, or between the two ends of the guarantee."""
-    assert [text for row in group["cases"] if (text := wrong(group, row)) is not None] == []
+    assert [text for row in group["cases"] if (text := disagreement(group, row)) is not None] == []
 
 
 def test_there_are_many_and_each_has_a_source():
@@ -326,7 +326,7 @@ def test_a_wrong_value_is_noticed():
         if group["measure"] in CHECKED or str(row[-1]) in ("inf", "-inf"):
             continue
         moved = float(row[-1]) * 1.01 + 1e-4
-        assert wrong(group, [*row[:-1], moved]) is not None, (group["source"], group["measure"])
+        assert disagreement(group, [*row[:-1], moved]) is not None, (group["source"], group["measure"])
 
 
 def test_losses_that_are_rounded_sum_to_one():

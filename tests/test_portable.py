@@ -60,7 +60,7 @@ def python(program: str, folder: Path) -> str:
 
 
 @pytest.mark.full
-def test_without_what_only_posix_has(tmp_path: Path) -> None:
+def test_the_package_works_without_posix_modules(tmp_path: Path) -> None:
     """Every module is imported, and a survey goes from its plan to its estimate, without those modules and flags."""
     missing = "".join(f"if hasattr(os, {name!r}): del os.{name}\n" for name in ("geteuid", "O_NOFOLLOW"))
     assert python(WITHOUT + missing + EVERYTHING + WORK, tmp_path).split() == ["imported", "worked"]

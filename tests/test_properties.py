@@ -25,7 +25,7 @@ MEASURES = [
 @given(st.data())
 @settings(max_examples=25)
 @pytest.mark.parametrize("measure", MEASURES)
-def test_a_policy_graph_never_asks_for_more(measure, data):
+def test_a_policy_graph_never_raises_a_guarantee(measure, data):
     """Comparing fewer pairs gives a guarantee whose true value is no larger."""
     channel = data.draw(strategies.channels())
     graph = data.draw(strategies.graphs(channel))

@@ -128,7 +128,7 @@ def private_uses(source: str, package: str = "") -> list[tuple[str, str, int]]:
     ]
 
 
-def test_what_is_built_on_the_library_uses_public_names():
+def test_applications_use_public_names_only():
     """No application, experiment, notebook or drawing uses a private name of another package."""
     private, attacking, read = [], set(), 0
     for user in USERS:
@@ -146,7 +146,7 @@ def test_what_is_built_on_the_library_uses_public_names():
 
 
 @pytest.mark.parametrize("name", sorted(MODULES - {"ldpopt_studio", *SUPPORT}))
-def test_a_public_module_says_what_it_offers(name):
+def test_a_public_module_lists_its_names(name):
     """It has an `__all__` without repetitions, whose names all exist and are in `dir`."""
     module = importlib.import_module(name)
     offered = list(module.__all__)

@@ -123,7 +123,7 @@ def test_remotes_become_addresses(remote, address):
         ),
     ],
 )
-def test_addresses_from_a_workflow(tmp_path, monkeypatch, environ, urls):
+def test_addresses_come_from_the_workflow(tmp_path, monkeypatch, environ, urls):
     """GitHub's variables count where they are about this folder; addresses that are none are left out."""
     monkeypatch.chdir(tmp_path)
     assert _hook().project_urls(tmp_path, environ) == urls
@@ -148,7 +148,7 @@ def _git(folder, *arguments):
         ("https://git.example.org/a/b.git", "https://git.example.org/a/b", 2),
     ],
 )
-def test_addresses_from_a_remote(tmp_path, remote, first, count):
+def test_addresses_come_from_the_remote(tmp_path, remote, first, count):
     """A clone has the addresses of its origin, a folder in somebody's repository none, and an archive those it says."""
     _git(tmp_path, "init", "-q")
     if remote:
@@ -228,7 +228,7 @@ def test_archives_and_wheels_carry_the_addresses(tmp_path, environ, urls):
 
 
 @source
-def test_the_hook_says_what_is_known(tmp_path, monkeypatch):
+def test_the_hook_fills_in_known_metadata(tmp_path, monkeypatch):
     """The hook fills in description and addresses, and leaves those of an archive as the archive says them."""
     for name in (*WORKFLOW, "SITE_ADDRESS"):
         monkeypatch.delenv(name, raising=False)
@@ -256,7 +256,7 @@ def test_the_pythons_that_are_promised():
 
 
 @source
-def test_the_conda_recipe_needs_what_the_package_needs():
+def test_the_conda_recipe_has_the_requirements_of_the_package():
     """Version, licence, command and every requirement with its bounds, under conda's names."""
     recipe = (ROOT / "conda" / "recipe.yaml").read_text("utf-8")
     assert f'version: "{VERSION}"' in recipe
@@ -270,7 +270,7 @@ def test_the_conda_recipe_needs_what_the_package_needs():
 
 
 @source
-def test_the_conda_recipe_bounds_what_the_extras_need():
+def test_the_conda_recipe_bounds_the_packages_of_extras():
     """What an extra needs is not installed with the package, and where it is there it has the extra's bounds."""
     recipe = (ROOT / "conda" / "recipe.yaml").read_text("utf-8")
     lines = recipe.split("  run_constraints:\n")[1].split("\n\n")[0].splitlines()
@@ -303,7 +303,7 @@ def satisfied(bounds: str, version: str) -> bool:
 
 
 @source
-def test_the_image_installs_what_is_pinned():
+def test_the_image_installs_pinned_versions():
     """Every requirement of the package and of its collector has one version with hashes, within its bounds."""
     text = (ROOT / "docs" / "deploy" / "constraints.txt").read_text("utf-8")
     pinned = dict(re.findall(r"^([\w.-]+)==(\S+?)(?: ;.*)? \\\n    --hash=sha256:[0-9a-f]{64}", text, re.MULTILINE))

@@ -21,7 +21,7 @@ EXCEPTIONS = {name for name in errors.__all__ if isinstance(getattr(errors, name
 CLASSES = {"Channel", "Design", "Guarantee", "Ledger"}
 
 
-def test_the_root_offers_all_that_a_problem_is_posed_with():
+def test_the_root_offers_all_names_that_define_a_problem():
     """Utilities with what they take, constraints, divergences, mechanisms, measures, what work begins with, errors."""
     posing = set(registry.registered_types(utilities, constraints))
     assert len(posing) > 25
@@ -61,7 +61,7 @@ def test_a_kind_is_one_file():
     assert places == sorted(set(places))
 
 
-def test_a_class_of_ones_own_does_not_register():
+def test_a_users_class_does_not_register():
     """A user's own utility is used as it is, and no file can name it."""
 
     class Mine(Utility):
@@ -78,7 +78,7 @@ ASKED = 105
 """How often `ldpopt.design` asks which of several kinds it has; put it lower when a question goes."""
 
 
-def test_fewer_and_fewer_questions_of_kind():
+def test_no_new_isinstance_checks_on_kinds_are_added():
     """`isinstance` on a utility, constraint, term or certificate: a new kind would have to be added there."""
     kinds = {
         name for name, kind in registry.registered_types(utilities, constraints, registry.CERTIFICATE_MODULES).items()

@@ -47,7 +47,7 @@ def test_a_covering_leaves_no_value_out():
     assert covering([]) == []
 
 
-def test_what_is_named_on_the_command_line_is_run_whole():
+def test_files_named_on_the_command_line_are_run_whole():
     named = named_paths([str(HERE), str(HERE / "design"), f"{HERE / 'test_tiers.py'}::test_this"], HERE)
     assert named == [HERE / "design", HERE / "test_tiers.py"]
     assert is_named(HERE / "design" / "test_optimal.py", named)

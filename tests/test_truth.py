@@ -65,7 +65,7 @@ def test_feasible_channels_reach_the_optimum_where_it_is_known(told):
     assert known.lower * (1 - 1e-3) <= found.lower <= known.upper
 
 
-def test_what_is_not_private_is_seen():
+def test_channels_beyond_a_constraint_are_detected():
     """Every kind of constraint, each exceeded a little by one row."""
     q = np.array([[0.75, 0.25], [0.25, 0.75]])
     mask = ((True, False), (True, True))
@@ -93,7 +93,7 @@ def test_what_is_not_private_is_seen():
         ({"constraints": None}, "infeasible"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_design_is_seen(change, kind):
+def test_false_bounds_values_and_channels_are_detected(change, kind):
     """A bound or a value that is off, relative to the right one, and a channel under tighter constraints."""
     design = optimal_channel(Divergence(KL, P0, P1), [LocalDP(1.0), TotalVariation(0.25)])
     posed = Posed(divergence_utility(("kl",), P0, P1), (("local-dp", 1.0), ("total-variation", 0.25)))

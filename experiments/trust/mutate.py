@@ -221,7 +221,7 @@ class Recorder:
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Examples in docstrings of the area alone."""
-        inside = tuple(f"{EXAMPLES}::test_examples[{dotted(path)}" for path in self.paths)
+        inside = tuple(f"{EXAMPLES}::test_examples_of_the_module_hold[{dotted(path)}" for path in self.paths)
         items[:] = [one for one in items if not one.nodeid.startswith(EXAMPLES) or one.nodeid.startswith(inside)]
 
     def trace(self, frame: Any, event: str, _: Any) -> None:
@@ -373,7 +373,7 @@ def _said(plugin: Chosen, code: int) -> tuple[int, str]:
 def tried(mutant: dict[str, Any], tree: Path, known: dict[str, Any], budget: float) -> dict[str, Any]:
     """The mutant, with the test that noticed it, empty if none did."""
     order = tests_for(mutant, known, budget)
-    example = f"{EXAMPLES}::test_examples[{dotted(mutant['file'])}]"
+    example = f"{EXAMPLES}::test_examples_of_the_module_hold[{dotted(mutant['file'])}]"
     alone = [(one, seconds) for one, seconds in known[EXAMPLES]["seconds"].items() if one == example]
     path = tree / mutant["file"]
     original = path.read_text("utf-8")

@@ -50,7 +50,7 @@ def test_every_test_at_once_is_the_integral_of_hockey_sticks(f, curvature, epsil
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1.3, 2.0, 0.7])
-def test_hockey_sticks_are_kept_exactly(gamma):
+def test_the_bound_of_a_hockey_stick_is_its_optimum(gamma):
     """For a hockey stick `bound_by_tests` is the optimum, which the linear contraction is never below."""
     rng = np.random.default_rng(4)
     for epsilon in (0.2, 1.0, 5.0):

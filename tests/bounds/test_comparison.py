@@ -48,7 +48,7 @@ def test_theorem_8_is_tight_without_a_cap():
     assert max(short) > 1.1
 
 
-def test_the_table_as_csv_and_text():
+def test_csv_and_text_hold_all_bounds():
     """The CSV holds every row with its looseness; the text names each divergence once with all its bounds."""
     table = bounds.compare([0.9, 0.1], [0.4, 0.6], 1.0, 0.3)
     rows = list(csv.DictReader(io.StringIO(table.to_csv())))
@@ -63,7 +63,7 @@ def test_the_table_as_csv_and_text():
 QUESTION = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
 
 
-def test_one_question_over_a_grid():
+def test_a_comparison_over_a_grid_agrees_with_the_frontier():
     """Every row of a point is on its side of the optimum there, which is that of `frontier`, with its mechanisms."""
     table = bounds.compare(QUESTION, [0.5, 2.0], [0.1, 0.4, None])
     grid = frontier(QUESTION, [0.5, 2.0], [0.1, 0.4, 1.0])
@@ -122,7 +122,7 @@ def test_caps_that_limit_nothing_are_one_block():
     assert "every eta from 0.462117" in repr(table)
 
 
-def test_bits():
+def test_bits_are_nats_divided_by_log_2():
     """A bit is log 2 nats, for divergences with a logarithm alone; bounds stay on their side."""
     nats, bits = (bounds.compare(QUESTION, 1.0, 0.2, unit=unit) for unit in ("nats", "bits"))
     for one, other in zip(nats, bits, strict=True):
@@ -139,7 +139,7 @@ def test_bits():
         bounds.compare(QUESTION, 1.0, unit="ban")
 
 
-def test_a_long_grid_is_told_in_few_lines():
+def test_a_long_grid_is_printed_in_few_lines():
     """Sixty limits are printed in fewer than 65 lines; the CSV has every row."""
     table = bounds.compare(QUESTION, [0.5, 1.0, 2.0], [i / 20 for i in range(21)])
     assert len(repr(table).splitlines()) < 70
@@ -170,7 +170,7 @@ def test_a_grid_is_drawn_in_three_pictures():
     assert drawn[:3] == ["cap η on total variation", "ε (nats)", "ε (nats)"]
 
 
-def test_bad_input():
+def test_bad_levels_and_equal_populations_are_refused():
     """A bad epsilon, eta or population is an error, and so are two equal populations."""
     for arguments in (
         ([1, 0], [1, 0], 1),

@@ -23,8 +23,8 @@ def exponent(m0, m1):
     return -minimize_scalar(log_affinity, bounds=(1e-6, 1 - 1e-6), method="bounded", options={"xatol": 1e-9}).fun
 
 
-def test_the_published_value():
-    """The example of the theory: P = (.6, .3, .1) against its mirror image, epsilon 2, eta .5."""
+def test_chernoff_reaches_the_published_value():
+    """The information of P = (.6, .3, .1) and its mirror image at epsilon 2 and eta .5 is the published one."""
     found = chernoff([0.6, 0.3, 0.1], [0.1, 0.3, 0.6], 2.0, 0.5)
     assert found.lower == pytest.approx(0.0682736, abs=5e-8)
     assert found.lower <= found.upper <= found.lower * (1 + 1e-4)
@@ -32,7 +32,7 @@ def test_the_published_value():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(3))
-def test_no_channel_decides_faster_and_the_design_does_it(seed):
+def test_no_channel_decides_faster_than_the_design(seed):
     """Random channels within the limit stay below `upper`, and the reports of the design reach `lower`."""
     rng = np.random.default_rng(seed)
     k, epsilon = 4, (0.3, 1.0, 3.0)[seed]
@@ -81,7 +81,7 @@ def _reached(n, a, b, alpha):
     return 1 - float(taken @ second)
 
 
-def test_errors_that_a_coin_has_need_nobody():
+def test_errors_of_a_coin_need_no_respondent():
     """With alpha + beta of 1 and more no respondent is needed."""
     assert respondents_to_decide([0.9, 0.1], [0.4, 0.6], 0.5, 0.5, 1.0).lower == 0
 
@@ -98,8 +98,8 @@ def test_errors_that_a_coin_has_need_nobody():
         ([0.9, 0.1], [0.4, 0.6], 0.1, 0.1, -1.0),
     ],
 )
-def test_what_cannot_be_decided_is_refused(arguments):
-    """Equal populations, errors outside (0, 1), and limits that let nothing through."""
+def test_impossible_decisions_are_refused(arguments):
+    """Equal populations, errors outside (0, 1) and limits without any information are refused."""
     with pytest.raises(InvalidInput):
         respondents_to_decide(*arguments)
 
@@ -110,7 +110,7 @@ def test_tiny_errors_have_the_numbers_of_the_affinities():
     assert 1000 < found.lower <= found.upper < 3 * found.lower
 
 
-def test_the_constant_without_a_factor():
+def test_jeffreys_of_total_variation_drops_the_factor_of_ghazi_issa():
     """`jeffreys_of_total_variation` is the bound of [GI, Thm 7] without min(2, e^epsilon), and no larger alone."""
     for epsilon in (0.1, 1.0, 5.0, 700.0):
         for eta in (0.01, 0.3, 1.0):

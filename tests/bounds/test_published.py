@@ -114,7 +114,7 @@ def test_erasing_meets_eta_and_keeps_exactly_the_share():
             assert f(erased.push(p0), erased.push(p1)) == pytest.approx(share * f(q.push(p0), q.push(p1)), rel=1e-9)
 
 
-def test_values():
+def test_values_agree_with_thirty_digits():
     """Values of the formulas computed with 30 digits, and the ends of the range."""
     assert binary_share_kairouz(1.0) == pytest.approx(0.0361647440642566341, rel=1e-14)
     assert binary_share_ghazi_issa(1.0) == pytest.approx(0.134470710684997560, rel=1e-14)
@@ -128,14 +128,14 @@ def test_values():
 
 @pytest.mark.parametrize("bound", [binary_share_kairouz, binary_share_ghazi_issa, lambda e: erased_share(e, 0.1)])
 @pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan, "1"])
-def test_bad_epsilon(bound, epsilon):
+def test_an_epsilon_that_is_not_positive_and_finite_is_refused(bound, epsilon):
     """An epsilon that is no positive finite number is an error."""
     with pytest.raises(InvalidInput, match="epsilon: expected a"):
         bound(epsilon)
 
 
 @pytest.mark.parametrize("eta", [-0.1, 1.5, math.nan])
-def test_bad_eta(eta):
+def test_an_eta_outside_the_unit_interval_is_refused(eta):
     """An eta outside [0, 1] is an error."""
     with pytest.raises(InvalidInput, match="eta: expected a number in"):
         erased_share(1.0, eta)
@@ -241,7 +241,7 @@ def test_randomized_response_attains_chi_squared(epsilon):
 
 
 @pytest.mark.parametrize("divergence", SQUARED, ids=lambda f: f.name)
-def test_close_pairs_attain_it_in_the_limit(divergence):
+def test_close_pairs_attain_the_bound_in_the_limit(divergence):
     """[AZ] For pairs at distance d about the uniform one, the ratio to the bound is 1 - O(d^2)."""
     short = []
     for d in (0.02, 0.01):
@@ -271,20 +271,20 @@ def test_total_variation_contracts_more_slowly():
             asoodeh_zhang(divergence, p0, p1, 1.0)
 
 
-def test_infinite_divergences():
+def test_infinite_divergences_have_infinite_bounds():
     """Disjoint populations at infinite divergence give an infinite bound, and zero when eta is zero."""
     assert asoodeh_zhang(KL, [1, 0], [0, 1], 1.0) == math.inf
     assert dobrushin(KL, [1, 0], [0, 1], 0.5) == math.inf
     assert dobrushin(KL, [1, 0], [0, 1], 0.0) == 0
 
 
-def test_values_of_contraction():
-    """Values computed with 30 digits."""
+def test_contraction_values_agree_with_thirty_digits():
+    """The contraction bounds agree with values computed with 30 digits."""
     assert asoodeh_zhang(KL, [0.9, 0.1], [0.4, 0.6], 1.0) == pytest.approx(0.117594957808143119, rel=2e-12)
     assert dobrushin(CHI_SQUARED, [0.9, 0.1], [0.4, 0.6], 0.5) == pytest.approx(0.520833333333333333, rel=1e-13)
 
 
-def test_bad_input():
+def test_bad_levels_are_refused_by_bounds_of_divergences():
     """Bad epsilon and eta are errors."""
     with pytest.raises(InvalidInput, match="epsilon"):
         asoodeh_zhang(KL, [1, 0], [0, 1], 0)
@@ -293,7 +293,7 @@ def test_bad_input():
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-5, 9e-4, 2.9e-3, 3.1e-3, 0.5, 1.0, 3.0, 60.0, 700.0])
-def test_the_capacity_in_fifty_digits(epsilon):
+def test_the_capacity_agrees_with_sixty_digits(epsilon):
     """t - 1 - log t, never below it, and a* = (t - 1)/(e^epsilon - 1), in 60 digits."""
     with mpmath.workdps(60):
         exact = mpmath.mpf(epsilon)
@@ -304,14 +304,14 @@ def test_the_capacity_in_fifty_digits(epsilon):
 
 
 @pytest.mark.parametrize(("epsilon", "capacity", "mass"), [(1.0, 0.12330156, 0.339), (3.0, 1.00750562, 0.113)])
-def test_known_values(epsilon, capacity, mass):
-    """The values that were computed by a search over masses."""
+def test_the_capacity_mass_agrees_with_a_search(epsilon, capacity, mass):
+    """The capacity masses agree with those of a search over masses."""
     assert information_capacity(epsilon) == pytest.approx(capacity, abs=6e-9)
     assert capacity_mass(epsilon) == pytest.approx(mass, abs=6e-4)
 
 
-def test_the_bound_under_a_cap():
-    """No certified optimum of a small problem is above it, for any eta; it is the least of its parts."""
+def test_no_optimum_exceeds_the_information_bound_under_a_cap():
+    """No certified optimum of a small problem exceeds the bound for any eta; the bound is the least of its parts."""
     rng = np.random.default_rng(0)
     for _ in range(2):
         prior, epsilon = rng.dirichlet(np.ones(3)), float(rng.uniform(0.3, 4))
@@ -353,13 +353,13 @@ def test_the_ends():
 P0, P1 = [0.9, 0.1], [0.4, 0.6]
 
 
-def test_duchi_jordan_wainwright(trials):
+def test_no_channel_exceeds_duchi_jordan_wainwright(trials):
     """[GI, Thm 6] J(M0, M1) <= min{4, e^2eps} (e^eps - 1)^2 TV(P0, P1)^2 for every eps-LDP channel."""
     for p0, p1, q, epsilon, _ in trials:
         assert JEFFREYS(q.push(p0), q.push(p1)) <= duchi_jordan_wainwright(p0, p1, epsilon) * (1 + 1e-12)
 
 
-def test_ghazi_issa(trials):
+def test_no_channel_exceeds_ghazi_issa(trials):
     """[GI, Thm 7] J(M0, M1) <= 2 eta min{2, e^eps} (e^eps - 1) TV(P0, P1)^2 for every eps-LDP, eta-TV channel."""
     for p0, p1, q, epsilon, eta in trials:
         reached = JEFFREYS(q.push(p0), q.push(p1))
@@ -367,7 +367,7 @@ def test_ghazi_issa(trials):
         assert reached <= ghazi_issa(p0, p1, epsilon, eta) * (1 + 1e-12)
 
 
-def test_the_corollary(trials):
+def test_no_channel_exceeds_the_corollary_of_ghazi_issa(trials):
     """[GI, Cor 2] J(M0, M1) <= 2 min{2, e^eps} (e^eps - 1)^2 / (e^eps + 1) TV(P0, P1)^2 for every eps-LDP channel."""
     for p0, p1, q, epsilon, _ in trials:
         assert JEFFREYS(q.push(p0), q.push(p1)) <= ghazi_issa_corollary(p0, p1, epsilon) * (1 + 1e-12)
@@ -391,7 +391,7 @@ def test_small_epsilon_is_within_a_factor_of_the_truth():
     assert reached / ghazi_issa_corollary(P0, P1, epsilon) == pytest.approx(1.0, rel=1e-3)
 
 
-def test_values_of_jeffreys():
+def test_jeffreys_bounds_agree_with_thirty_digits():
     """Values of the three formulas computed with 30 digits."""
     assert duchi_jordan_wainwright(P0, P1, 0.5) == pytest.approx(0.285989946678391454, rel=1e-13)
     assert ghazi_issa(P0, P1, 0.5, 0.1) == pytest.approx(0.0534780278879458544, rel=1e-13)
@@ -415,7 +415,7 @@ def test_an_eta_above_what_epsilon_allows_does_not_bind():
 @pytest.mark.parametrize(
     "bound", [duchi_jordan_wainwright, ghazi_issa_corollary, lambda p, q, e: ghazi_issa(p, q, e, 0.1)]
 )
-def test_bad_input_of_jeffreys(bound):
+def test_jeffreys_bounds_refuse_bad_populations(bound):
     """A bad epsilon and bad populations are errors."""
     for epsilon in (0, -1, math.inf, math.nan):
         with pytest.raises(InvalidInput, match="epsilon: expected a"):
@@ -424,7 +424,7 @@ def test_bad_input_of_jeffreys(bound):
         bound([0.5, 0.4], P1, 1.0)
 
 
-def test_bad_eta_of_jeffreys():
+def test_jeffreys_bounds_refuse_a_bad_eta():
     """An eta outside [0, 1] is an error."""
     with pytest.raises(InvalidInput, match="eta: expected a number in"):
         ghazi_issa(P0, P1, 1.0, -0.1)
@@ -460,7 +460,7 @@ def test_the_binary_mechanism_with_erasure_attains_both_bounds():
             assert kept == pytest.approx(ghazi_issa_total_variation(p0, p1, eta), rel=1e-12)
 
 
-def test_values_of_total_variation():
+def test_total_variation_bounds_are_their_formulas():
     """The bounds are their formulas: tanh(1/2) / 2 and 0.3 / 2 at TV one half."""
     p0, p1 = [0.9, 0.1], [0.4, 0.6]
     assert kairouz_oh_viswanath(p0, p1, 1.0) == pytest.approx(0.231058578630004879, rel=1e-14)

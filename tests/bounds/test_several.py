@@ -76,8 +76,8 @@ def test_every_order_is_within_kappa_of_one_half():
     )
 
 
-def test_what_is_refused():
-    """One hypothesis, laws of different sizes and tolerances of nothing are refused."""
+def test_bad_hypotheses_and_tolerances_are_refused():
+    """One hypothesis, distributions of different sizes and zero tolerances are refused."""
     with pytest.raises(InvalidInput, match="at least two"):
         chernoff_of_several([[0.5, 0.5]], 1.0)
     with pytest.raises(InvalidInput):
@@ -90,7 +90,7 @@ def test_what_is_refused():
     ("seed", "count", "k", "epsilon", "share"),
     [(0, 3, 3, 2.0, None), (1, 3, 3, 3.0, None), (2, 4, 4, 1.0, 0.5), (3, 4, 6, 2.0, None), (4, 3, 5, 0.01, 0.3)],
 )
-def test_the_bracket_is_as_narrow_as_asked(seed, count, k, epsilon, share):
+def test_the_bracket_is_as_narrow_as_the_tolerance(seed, count, k, epsilon, share):
     """Up to four hypotheses and six answers: a relative width of 1e-4, and no game with fixed orders beats it."""
     rng = np.random.default_rng(seed)
     laws = rng.dirichlet(np.ones(k), count)
@@ -145,7 +145,7 @@ def test_any_multipliers_prove_a_bound():
 
 
 @pytest.mark.parametrize(("epsilon", "eta"), [(1e-9, None), (1e-5, None), (1e-3, 1e-5), (30.0, None), (700.0, 0.3)])
-def test_extreme_limits(epsilon, eta):
+def test_the_bracket_is_narrow_at_extreme_limits(epsilon, eta):
     """From epsilon = 1e-9 to 700, and for a pair a thousand times closer than the others, the bracket stays narrow."""
     rng = np.random.default_rng(1)
     laws = rng.dirichlet(np.ones(3), 3)

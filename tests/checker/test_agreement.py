@@ -44,14 +44,14 @@ agreement, kinds = _load("agreement"), _load("kinds")
 CRITERIA = {}
 
 
-def test_they_agree_about_designs(tmp_path):
+def test_both_checkers_accept_random_designs(tmp_path):
     """Both accept 16 random designs, and their values and bounds agree to 1e-9 of themselves."""
     for number in range(16):
         _, design = agreement.designed(20, number, largest=10)
         assert agreement.disagreement(design, tmp_path) == ""
 
 
-def test_they_refuse_forgeries(tmp_path):
+def test_both_checkers_refuse_forgeries(tmp_path):
     """Neither accepts one of 18 files in which something that is claimed is false."""
     for how, document in islice(agreement.forgeries(20), 18):
         assert agreement.accepted_by(document, tmp_path) == [], how
@@ -103,7 +103,7 @@ def test_blocks_of_large_files_are_screened_rightly(monkeypatch):
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 5, 40, 3285])
-def test_they_agree_about_changed_files(number):
+def test_both_checkers_agree_on_changed_files(number):
     """The honest file holds for both, and of six changed ones both say the same, but for less than a rounding."""
     _, document = kinds.honest(number)
     assert kinds.both(document) == "accepted by both"
@@ -132,8 +132,8 @@ def test_honest_designs_hold_without_the_rounding_of_floats(k, constraint):
     assert agreement.checker.check(json.loads(design_text(design))).failures == []
 
 
-def test_what_is_a_law_is_the_same_for_both():
-    """Sums within 1e-9 of 1 are accepted, and no others, of laws and of rows."""
+def test_both_checkers_accept_the_same_distributions():
+    """Both accept sums within 1e-9 of 1, and no others, of distributions and of rows."""
     _, document = kinds.honest(0)
     for size, said in ((1.5e-9, "refused by both"), (1.0, "refused by both")):
         changed = json.loads(json.dumps(document))
@@ -160,7 +160,7 @@ def test_both_count_respondents_alike(epsilon, tmp_path):
 
 
 @pytest.mark.parametrize("criterion", [AOptimal(), AOptimal([3.0, 1.0, 1.0, 2.0])], ids=repr)
-def test_both_bound_the_information_of_a_report_alike(criterion):
+def test_both_checkers_agree_on_the_bound_by_the_information_of_a_report(criterion):
     """The bound by the information of a report is accepted by both, and by neither where it is 1e-6 higher [Scarf]."""
     design = ldpopt.optimal_channel(FisherInformation(np.full(4, 0.25), criterion), ldpopt.LocalDP(1.0))
     proof = SharedInformation(design.utility, design.constraints, design.channel)
@@ -175,7 +175,7 @@ def test_both_bound_the_information_of_a_report_alike(criterion):
 @pytest.mark.parametrize(
     ("kind", "constraint", "k"), [("marginals", "LDP", 6), ("marginals", "a path", 4), ("sum", "TV", 4)]
 )
-def test_they_agree_about_shares_and_parts(kind, constraint, k):
+def test_both_checkers_agree_on_shares_and_sums(kind, constraint, k):
     """Designs for shares of two questions, and sums of utilities, hold for both; a bound 1e-6 better for neither."""
     rng = np.random.default_rng(8)
     design = ldpopt.optimal_channel(kinds.utility_of(kind, k, rng), kinds.asked(constraint, k, rng))
@@ -254,7 +254,7 @@ def of_many(name):
 
 @pytest.mark.full(but=3)
 @pytest.mark.parametrize("name", ["Sizes", "Scarf", "Relaxation", "Relaxed", "Dominated"])
-def test_they_agree_about_bounds_of_what_is_not_listed(name):
+def test_both_checkers_agree_on_bounds_without_listed_columns(name):
     """The kernel and the checker prove the same bound to 1e-9 of itself, and neither one that is 1e-6 better."""
     document = of_many(name)
     side, worse = ("lower_bound", 1 - 1e-9) if "criterion" in document["utility"] else ("upper_bound", 1 + 1e-9)

@@ -84,14 +84,14 @@ def test_an_honest_file_is_accepted(f, kind):
     ],
 )
 @pytest.mark.parametrize("f", [KL, {"name": "jensen-shannon"}, {"name": "alpha", "parameter": 1.7}], ids=name_of)
-def test_ties_zeros_and_tiny_masses(f, p0, p1):
-    """Equal ratios, inputs without mass, masses of 1e-300 and laws an ulp apart are decided."""
+def test_ties_zeros_and_tiny_masses_are_decided(f, p0, p1):
+    """Equal ratios, inputs without mass, masses of 1e-300 and distributions an ulp apart are decided."""
     document = honest(f, p0, p1, 1.0, 0.2)
     assert checker.check(document).failures == []
 
 
 @pytest.mark.parametrize("f", [KL, {"name": "total-variation"}, {"name": "squared-hellinger"}], ids=name_of)
-def test_a_file_without_local_dp(f):
+def test_a_file_with_a_cap_on_total_variation_alone_is_certified(f):
     """A cap on total variation alone: erasure keeps eta of the divergence, and the contraction bound meets it."""
     document = honest(f, P0, P1, None, 0.3)
     assert document["certificate"] == {"kind": "Contraction"}
@@ -100,7 +100,7 @@ def test_a_file_without_local_dp(f):
     assert verdict({**document, "upper_bound": document["upper_bound"] * (1 - 1e-7)}) == 1
 
 
-def test_a_contraction_with_local_dp():
+def test_a_contraction_that_is_not_tight_is_a_bound_but_not_certified():
     """eta tanh(epsilon/2) D_f is a bound where f is operator convex, and not certified where it is not tight."""
     document = honest(KL, P0, P1, 1.0, 0.1)
     whole = sum(excess(KL, mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(P0, P1, strict=True))
@@ -152,7 +152,7 @@ def test_close_hypotheses_are_decided(epsilon):
         assert verdict({**document, "upper_bound": bound[0] * factor}) == code
 
 
-def test_forty_inputs():
+def test_forty_inputs_are_accepted_in_any_order():
     """A problem of forty inputs holds, in any order of the inputs, with its potentials in the sorted order."""
     p0, p1 = laws("ordinary", random.Random(4), 40)
     document = honest(KL, p0, p1, 1.0, 0.3)
@@ -459,7 +459,7 @@ def run(*arguments):
     )
 
 
-def test_the_command_tells_by_its_exit_code(document, tmp_path):
+def test_the_exit_code_states_the_verdict(document, tmp_path):
     """0: holds, 1: does not, 2: bad input; as text and as JSON."""
     path = tmp_path / "design.json"
     path.write_text(json.dumps(document))
@@ -505,7 +505,7 @@ def test_a_bad_file_is_refused_without_a_traceback(tmp_path, text):
     assert len(found.stdout.splitlines()) == 1
 
 
-def test_a_missing_file_and_bad_precision(document, tmp_path):
+def test_a_missing_file_and_a_bad_precision_are_refused(document, tmp_path):
     """No file, a folder, and a precision out of range are bad input."""
     path = tmp_path / "design.json"
     path.write_text(json.dumps(document))
@@ -528,7 +528,7 @@ def test_a_label_nested_deeply_is_refused(document, tmp_path):
 # --- The file itself --------------------------------------------------------------------------------------------------
 
 
-def test_four_short_files_of_the_standard_library():
+def test_the_checker_is_short_and_uses_the_standard_library_alone():
     """They import the standard library alone, have at most 1280 lines of code, and share none with the package."""
     text = "\n".join(path.read_text() for path in FILES)
     imported, told = set(), 0
@@ -578,7 +578,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("f", ALL, ids=name_of)
 @pytest.mark.parametrize("bits", [64, 128, 400])
-def test_enclosures_of_divergences(f, bits):
+def test_divergences_lie_within_their_enclosures(f, bits):
     """mu(a, b) - f'(1) (a - b) lies within its enclosure, which is narrow relative to it, also for a near b."""
     g = checker.NAMED.get(f["name"]) or partial(checker.FAMILIES[f["name"]], Fraction(f["parameter"]))
     with mpmath.workdps(1000):
@@ -592,7 +592,7 @@ def test_enclosures_of_divergences(f, bits):
 
 
 @pytest.mark.parametrize("f", [f for f in ALL if f.get("parameter") not in (1e-9, 1 + 1e-9)], ids=name_of)
-def test_divergences_at_zero(f):
+def test_divergences_at_zero_are_their_limits(f):
     """The limits at a = 0 and b = 0 are those of f, or a division by zero where they are infinite."""
     g = checker.NAMED.get(f["name"]) or partial(checker.FAMILIES[f["name"]], Fraction(f["parameter"]))
     one, zero, tiny = Fraction(1), Fraction(0), Fraction(1, 10**4000)
@@ -611,7 +611,7 @@ def test_divergences_at_zero(f):
 
 
 @pytest.mark.parametrize("bits", [64, 128, 1000])
-def test_logarithms_and_exponentials(bits):
+def test_logarithms_and_exponentials_lie_within_their_enclosures(bits):
     """log x and e^x lie within their enclosures, e^x - 1 to `bits` digits."""
     with mpmath.workdps(1500):
         for x in (

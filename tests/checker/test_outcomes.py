@@ -115,8 +115,8 @@ def test_an_edge_between_no_nodes_is_refused():
 
 
 @pytest.mark.parametrize("key", ["lower", "exact", "witness", "reference"])
-def test_what_older_files_say_of_guarantees_is_not_judged_here(key):
-    """The checker says so; `verify` compares it."""
+def test_guarantees_of_older_files_are_not_judged(key):
+    """The checker reports that it does not cover guarantees of older files; `verify` compares them."""
     value = {"lower": 1e300, "exact": True, "witness": {"inputs": [0, 2]}, "reference": "[X]"}[key]
     data = copy.deepcopy(LABELLED)
     data["guarantees"][0][key] = value
@@ -124,8 +124,8 @@ def test_what_older_files_say_of_guarantees_is_not_judged_here(key):
         checker.check(data)
 
 
-def test_what_was_not_read_is_found_by_reading():
-    """The places that nothing was computed of are named, however deep they are; what is compared counts as read."""
+def test_unread_parts_of_a_file_are_named():
+    """Parts without any computation are named, however deep they are; compared parts count as read."""
     said = {"method": "by hand", "reference": "", "note": "a note"}
     assert checker.check(LABELLED | said).unchecked == ("method", "note")
     assert checker.check(LABELLED | said | {"method": "", "note": ""}).unchecked == ()
@@ -167,7 +167,7 @@ def many(k, f, *constraints, seed=0, alpha=1.0):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("f", [CHI_SQUARED, KL, TOTAL_VARIATION], ids=str)
-def test_boxes_settle_what_pairs_settle(f, monkeypatch):
+def test_boxes_reach_the_verdict_of_all_pairs(f, monkeypatch):
     """For 150 inputs, forged or not, the verdict is that of every block looked at in rational numbers."""
     data = many(150, f, LocalDP(0.7), TotalVariation(0.2))
     u, generator, verdicts = data["certificate"]["potentials"], random.Random(1), set()

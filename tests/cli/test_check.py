@@ -27,8 +27,8 @@ def test_both_formats_are_measured(run, tmp_path, name):
     assert "local dp ≤ 1" in said
 
 
-def test_every_notion(run, tmp_path):
-    """With --all the whole audit is reported, the same for readers and machines."""
+def test_all_notions_are_reported_with_all(run, tmp_path):
+    """The option --all reports the whole audit, the same for readers and machines."""
     write_channel(tmp_path / "q.json", CHANNEL)
     expected = audit(CHANNEL)
     found = json.loads(run("check", "q.json", "--all", "--json").stdout)
@@ -50,7 +50,7 @@ def test_claims_in_the_file_are_not_trusted(run, tmp_path):
     assert "it can rule answers out" in result.stdout
 
 
-def test_bare_matrices(run, tmp_path):
+def test_a_bare_matrix_is_a_channel(run, tmp_path):
     """A bare matrix is a channel, in CSV and in JSON."""
     (tmp_path / "q.csv").write_text("0.75,0.25\n0.25,0.75\n")
     (tmp_path / "q.json").write_text("[[0.75, 0.25], [0.25, 0.75]]")
@@ -67,14 +67,14 @@ def test_bare_matrices(run, tmp_path):
         ("0.5,0.5\n1\n", "q.csv: expected 2 cells in each line, got 1 at line 2"),
     ],
 )
-def test_bad_channels(refused, tmp_path, contents, message):
-    """What is no stochastic matrix is refused with its place."""
+def test_bad_channels_are_refused_with_their_place(refused, tmp_path, contents, message):
+    """A matrix that is not stochastic is refused with its place."""
     (tmp_path / "q.csv").write_text(contents)
     assert message in refused("check", "q.csv")
     assert message in refused("check", "q.csv", "--json")
 
 
-def test_missing_files(refused):
+def test_missing_files_are_refused(refused):
     """A file that is not there, and no file at all, are refused."""
     assert "nowhere.json: expected a readable file, got no such file or directory" in refused("check", "nowhere.json")
     assert "Missing argument 'CHANNEL'" in refused("check")
@@ -97,7 +97,7 @@ def test_exact_channels_are_proved_again(run, tmp_path, refused):
     assert "a channel of floats" in refused("check", "exact.json", "--all")
 
 
-def test_what_shuffling_guarantees(run, tmp_path):
+def test_shuffling_adds_the_central_guarantee(run, tmp_path):
     """--shuffled adds the central guarantee, in words and as JSON, beside the channel's own."""
     write_channel(tmp_path / "q.json", CHANNEL)
     expected = shuffled(CHANNEL, 5000).epsilon_at(1e-5)

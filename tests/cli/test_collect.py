@@ -76,8 +76,8 @@ def test_invitations_are_in_one_private_file(run, plan, tmp_path):
         ("estimate", "plan.json", "sqlite:///reports.db"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(refused, plan, arguments):
-    """Nothing is written: no database, no token, no file."""
+def test_impossible_collectors_are_refused_in_one_line(refused, plan, arguments):
+    """The refusal writes nothing: no database, no token, no file."""
     refused("survey", *arguments)
 
 
@@ -97,7 +97,7 @@ def test_a_password_is_never_shown(run, plan):
     assert "secret" not in said.output
 
 
-def test_a_collector_for_other_machines_says_what_that_means(run, plan, tmp_path, monkeypatch):
+def test_a_collector_for_other_machines_warns(run, plan, tmp_path, monkeypatch):
     """With any address but the loopback a line on standard error says so; the token is made for its owner alone."""
     monkeypatch.setattr("ldpopt_survey.server.web.serve", lambda app, listener: None)
     quiet = run("survey", "collect", "plan.json", "--token", "token", "--port", 0)
@@ -144,8 +144,8 @@ def test_a_frame_with_ids_counts_the_rounds_that_people_are_invited_to(run, tmp_
     assert len(list(tmp_path.glob("*.ledger"))) == 1
 
 
-def test_a_round_beyond_those_told_of_needs_invitations(run, tmp_path):
-    """Without them nobody counts how often a person takes part."""
+def test_a_round_beyond_the_announced_ones_needs_invitations(run, tmp_path):
+    """Without invitations the collector cannot count how often a person takes part."""
     made = replace(habits(), respondent="id", rounds=1, round=2)
     (tmp_path / "plan.json").write_text(made.to_json(), encoding="utf-8")
     said = run("survey", "collect", "plan.json", "--port", 0)

@@ -50,7 +50,7 @@ def test_a_folder_is_made_and_named(run, tmp_path):
 
 
 @pytest.mark.usefixtures("quick")
-def test_an_existing_folder_is_kept_unless_forced(run, refused, tmp_path):
+def test_an_existing_folder_is_refused_unless_forced(run, refused, tmp_path):
     """A folder named by the user and already there is refused; with --force it is written into."""
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -61,7 +61,7 @@ def test_an_existing_folder_is_kept_unless_forced(run, refused, tmp_path):
     assert (folder / "report.html").is_file()
 
 
-def test_impossible_folders(refused, tmp_path):
+def test_impossible_folders_are_refused(refused, tmp_path):
     """A folder inside one that does not exist, or in place of a file, is refused before any work."""
     (tmp_path / "file").write_text("precious")
     assert "expected a path in a folder that exists" in refused("demo", "--out", "nowhere/demo")

@@ -75,7 +75,7 @@ def test_divergences_by_name(run, name, f):
     assert machine(run, *PAIR, "-e", "1", "--divergence", name)["value"] == expected.value
 
 
-def test_the_three_kinds_of_files(run, tmp_path):
+def test_all_kinds_of_files_give_the_same_channel(run, tmp_path):
     """A table of probabilities, JSON, a table of counts and microdata give the channel of the same populations."""
     (tmp_path / "pair.csv").write_text("answer,p0,p1\nx,0.5,0.2\ny,0.3,0.3\nz,0.2,0.5\n")
     (tmp_path / "pair.json").write_text(json.dumps({"p0": P0, "p1": P1, "labels": ["x", "y", "z"]}))
@@ -95,7 +95,7 @@ def test_the_three_kinds_of_files(run, tmp_path):
         assert machine(run, *source, "-e", "1")["channel"] == inline
 
 
-def test_survey_microdata(run, tmp_path):
+def test_microdata_are_designed_for_by_their_conditional_distributions(run, tmp_path):
     """The shipped survey, as a file of respondents, gives the design of its conditional distributions."""
     survey = load_anes96()
     rows = zip(survey["vote"].codes, survey["party"].codes, strict=True)
@@ -105,7 +105,7 @@ def test_survey_microdata(run, tmp_path):
     assert found["value"] == optimal_channel(utility, [LocalDP(2), TotalVariation(0.4)]).value
 
 
-def test_existing_files_are_kept_unless_forced(run, refused, tmp_path):
+def test_existing_files_are_refused_unless_forced(run, refused, tmp_path):
     """An output that exists is refused, whichever it is, and replaced with --force."""
     (tmp_path / "channel.png").write_text("precious")
     assert "channel.png: expected a path that does not exist yet" in refused("design", *PAIR, "-e", "1")
@@ -129,7 +129,7 @@ INLINE = {
 
 
 @pytest.mark.parametrize(("pair", "message"), INLINE.values(), ids=INLINE)
-def test_bad_distributions(refused, pair, message):
+def test_bad_distributions_are_refused(refused, pair, message):
     """Every malformed pair of distributions is refused with what, expected, got and where."""
     assert message in refused("design", "--p0", pair[0], "--p1", pair[1], "--epsilon", "1")
 
@@ -159,7 +159,7 @@ def test_bad_distributions(refused, pair, message):
         (["-e", "1", "--loud"], "No such option"),
     ],
 )  # fmt: skip
-def test_bad_options(refused, options, message):
+def test_bad_options_are_refused_by_name(refused, options, message):
     """Every malformed option is refused by name."""
     assert message in refused("design", *PAIR, *options)
 
@@ -179,13 +179,13 @@ def test_bad_options(refused, options, message):
         ("p0,p1\n0.5,0.4\n0.5,0.6\n", [*PAIR], "populations: expected FILE, or --p0 and --p1"),
     ],
 )  # fmt: skip
-def test_bad_files(refused, tmp_path, contents, options, message):
-    """Every file that holds no two populations is refused with its name, and the line where there is one."""
+def test_bad_files_are_refused_by_name(refused, tmp_path, contents, options, message):
+    """Every file without two populations is refused with its name, and the line where there is one."""
     (tmp_path / "pair.csv").write_text(contents)
     assert message in refused("design", "pair.csv", "--epsilon", "1", *options)
 
 
-def test_unreadable_sources(refused, tmp_path):
+def test_unreadable_sources_are_refused(refused, tmp_path):
     """A missing file, a folder, bytes that are no text, and no source at all are refused."""
     (tmp_path / "binary.csv").write_bytes(b"p0,p1\n\xff\xfe\n")
     (tmp_path / "broken.json").write_text('{"p0": [0.5, 0.5')
@@ -198,7 +198,7 @@ def test_unreadable_sources(refused, tmp_path):
 
 
 @pytest.mark.full
-def test_a_large_alphabet(run, tmp_path):
+def test_a_thousand_answers_are_designed_and_drawn(run, tmp_path):
     """A thousand answers are designed, certified and drawn."""
     rng = np.random.default_rng(5)
     rows = zip(rng.dirichlet(np.ones(1000)), rng.dirichlet(np.ones(1000)), strict=True)
@@ -232,7 +232,7 @@ def test_a_refused_table_names_the_option_that_mends_it(refused, tmp_path):
     ],
     ids=["delta", "rho", "renyi", "outputs"],
 )
-def test_other_limits(run, options, limit):
+def test_each_other_limit_is_a_constraint_of_the_library(run, options, limit):
     """Every other limit is a constraint of the library, whose measure is among the guarantees and within it."""
     found = machine(run, "--p0", "0.8,0.2", "--p1", "0.3,0.7", *options)
     values = {one["notion"]: one["value"] for one in found["guarantees"]}
@@ -270,8 +270,8 @@ def test_a_time_limit_is_passed_on(run, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("bad", ["0", "-1", "nan", "-inf", "soon", "1e-400"])
-def test_what_is_no_time_limit_is_refused_in_one_line(run, bad, tmp_path):
-    """Nothing is begun and nothing written."""
+def test_a_bad_time_limit_is_refused_in_one_line(run, bad, tmp_path):
+    """A bad time limit starts no work and writes no file."""
     result = run("design", *PAIR, "--epsilon", "1", "--time-limit", bad)
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
@@ -349,7 +349,7 @@ def test_limits_at_the_ends_of_floats_print_no_warnings(spawn, limits):
     assert "Warning" not in said
 
 
-def test_the_help_says_what_is_required_and_what_the_defaults_are(run, monkeypatch):
+def test_help_states_requirements_and_defaults(run, monkeypatch):
     """A limit is required, and each population without a file; nothing claims the default "none"."""
     monkeypatch.setenv("COLUMNS", "400")
     for command in ("design", "frontier"):

@@ -23,7 +23,7 @@ def test_table_and_picture_are_written(run, tmp_path):
 
 
 @pytest.mark.full
-def test_the_default_grid(run, tmp_path):
+def test_the_default_grid_has_three_epsilons_and_all_caps(run, tmp_path):
     """Without a grid, three levels of epsilon and caps from 0 to 1 are tabulated."""
     assert run("frontier", *PAIR, "--out", "t.csv", "--picture", "t.svg").exit_code == 0
     with (tmp_path / "t.csv").open() as file:
@@ -44,7 +44,7 @@ def test_bounds_and_mechanisms_at_every_point(run, refused, tmp_path):
     assert "cannot be combined with --jobs or --resume" in refused(*asked, "--force", "--jobs", "2")
 
 
-def test_bad_input(refused, tmp_path):
+def test_bad_grids_and_existing_files_are_refused_before_writing(refused, tmp_path):
     """Bad grids, bad populations and existing files are refused before anything is written."""
     assert "epsilon: expected a number of nats between 1e-09 and 700, got 0.0" in refused(
         "frontier", *PAIR, "-e", "1,0"

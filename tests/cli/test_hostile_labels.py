@@ -64,7 +64,7 @@ def is_number(cell: str) -> bool:
     return True
 
 
-def test_hostile_labels_through_every_command(run, hostile):
+def test_hostile_labels_are_harmless_in_every_command(run, hostile):
     """Each command works, or refuses in one line; what it prints and writes is harmless."""
     reports = ("plan.json", "r.csv")
     text = (hostile / "survey.toml").read_text("utf-8")

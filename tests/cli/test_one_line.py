@@ -148,8 +148,8 @@ def test_columns_that_hold_no_plain_values(answers, line, tmp_path, where, value
 
 @pytest.mark.parametrize("junk", [b"SECRET", b"PAR1SECRETPAR1", b""])
 @pytest.mark.parametrize("command", ["privatize", "aggregate"])
-def test_junk_for_a_parquet_file(answers, line, tmp_path, junk, command):
-    """What is no Parquet file is refused by its name."""
+def test_junk_in_place_of_a_parquet_file_is_refused(answers, line, tmp_path, junk, command):
+    """A file that is not Parquet is refused by its name."""
     (tmp_path / "junk.parquet").write_bytes(junk)
     message, code = line("survey", command, "plan.json", "junk.parquet", "--out", "out.json")
     assert "junk.parquet" in message

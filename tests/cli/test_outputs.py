@@ -10,8 +10,8 @@ from ldpopt.cli.outputs import _system
 from ldpopt.errors import InvalidInput
 
 
-def test_a_failure_takes_back_what_was_new(tmp_path, monkeypatch):
-    """When a later file cannot be written the earlier new ones are gone again."""
+def test_a_failure_removes_the_new_files(tmp_path, monkeypatch):
+    """If a later file cannot be written, the earlier new files are removed."""
     written = []
 
     def fails_at_the_second(path, data, force=False):
@@ -30,8 +30,8 @@ def test_a_failure_takes_back_what_was_new(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_free_folder(tmp_path, monkeypatch):
-    """The first name that is free is taken, counting from 2."""
+def test_the_first_free_folder_name_is_taken(tmp_path, monkeypatch):
+    """The first free name is taken, counting from 2."""
     monkeypatch.chdir(tmp_path)
     for expected in ("demo", "demo-2", "demo-3"):
         folder = outputs.free_folder("demo")
@@ -72,7 +72,7 @@ def test_a_name_that_is_no_utf_8_can_be_printed(run, tmp_path):
     assert "no-\\udcff.json" in result.stdout
 
 
-def test_the_name_of_an_unfinished_file_is_not_told():
+def test_errors_do_not_name_the_unfinished_file():
     """A system's error about a file that is written aside names the folder."""
     assert _system(OSError(28, "No space left", "folder/.ldpopt-00ff.part")) == "folder: no space left on device"
     assert _system(OSError(28, "No space left", "folder/a.csv")) == "folder/a.csv: no space left on device"

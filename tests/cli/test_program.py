@@ -14,7 +14,7 @@ PAIR = ("--p0", "0.5,0.3,0.2", "--p1", "0.2,0.3,0.5")
 COMMANDS = ("demo", "design", "check", "frontier")
 
 
-def test_version_and_help(run):
+def test_help_names_every_command_and_the_version_is_the_packages(run):
     """The version is the package's; the help names every command and the exit codes."""
     assert run("--version").stdout == f"ldpopt {ldpopt.__version__}\n"
     shown = run("--help")
@@ -25,12 +25,12 @@ def test_version_and_help(run):
         assert run(command, "-h").exit_code == 0
 
 
-def test_unknown_commands(refused):
+def test_unknown_commands_are_refused(refused):
     """A command that does not exist is bad input."""
     assert "No such command 'desing'" in refused("desing")
 
 
-def test_bad_input_in_a_real_process(spawn, tmp_path):
+def test_bad_input_of_a_real_process_is_refused_in_one_line(spawn, tmp_path):
     """Exit code 2, the one line, no traceback, no output, no file."""
     process = spawn("check", "nowhere.csv")
     out, err = process.communicate(timeout=600)
@@ -40,7 +40,7 @@ def test_bad_input_in_a_real_process(spawn, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_design_in_a_real_process(run, spawn, tmp_path):
+def test_a_real_process_writes_a_channel_for_the_next_command(run, spawn, tmp_path):
     """Exit code 0, nothing on standard error, and a channel that the next command measures."""
     process = spawn("design", *PAIR, "--epsilon", "1")
     out, err = process.communicate(timeout=600)
@@ -110,8 +110,8 @@ def test_help_shows_no_type_beside_a_flag(run):
 
 
 @pytest.mark.parametrize("asked", [None, "3"])
-def test_a_command_takes_one_thread_a_product_unless_told_otherwise(asked):
-    """NumPy reads the number of threads when it is loaded, so it is set before; what the user says stands.
+def test_a_command_uses_one_thread_unless_the_user_sets_more(asked):
+    """The number of threads is set before NumPy is loaded, unless the user has set it.
 
     Importing the program loads no numpy, no solver and no plotting: the help is there at once.
     """

@@ -24,7 +24,7 @@ def pipe(run):
     return piped
 
 
-def test_what_design_prints_is_verified_and_checked(pipe, tmp_path):
+def test_printed_designs_are_verified_and_checked(pipe, tmp_path):
     """The JSON of a design holds its proof and its channel; so do the files that it writes to standard output."""
     for last, part in ((("--json",), "certified"), (("-o", "x.json", "--save-design", "-"), "certified")):
         said, _, code = pipe(PEOPLE, (*DESIGN, *last), ("verify", "-", "--json"))
@@ -79,8 +79,8 @@ def test_a_survey_goes_through_pipes(pipe, tmp_path):
         (("verify", "-"), "standard input: expected a file with contents"),
     ],
 )
-def test_what_no_stream_can_be_is_refused(pipe, arguments, said):
-    """Two things on one stream, a folder, and nothing at all."""
+def test_impossible_streams_are_refused(pipe, arguments, said):
+    """Two files on one stream, a folder and an empty stream are refused."""
     _, errors, code = pipe("", arguments)
     assert code == 2
     assert said in errors
@@ -159,8 +159,8 @@ def test_a_pipe_of_the_table_runs(run, files, piped):
 
 
 @pytest.mark.full
-def test_reports_that_a_pipe_does_not_take_are_kept(run, spawn, files, tmp_path):
-    """They are not lost, since the same people's answers are not reported again; and nothing overwrites them."""
+def test_reports_survive_a_broken_pipe(run, spawn, files, tmp_path):
+    """Reports after a broken pipe are not lost and not overwritten, since the same answers are not reported again."""
     piped = ("survey", "privatize", "plan.json", "answers.csv", "--alike", "-o", "-")
     kept = tmp_path / "plan.json.reports.parquet"
     with spawn(*piped) as broken:

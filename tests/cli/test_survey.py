@@ -257,7 +257,7 @@ def test_the_design_in_the_plan_is_followed(run, sampled):
     assert plain["standard_errors"][0] < found["standard_errors"][0]
 
 
-def test_groups_conditions_and_levels(run, sampled):
+def test_estimates_respect_groups_conditions_and_levels(run, sampled):
     """`--by`, `--where` and `--level` give the groups, the people and the intervals that they name."""
     ask = ("survey", "estimate", "plan.json", "reports.csv", "--json")
     found = json.loads(run(*ask, "--by", "region", "--level", 0.9).stdout)["smokes"]
@@ -345,7 +345,7 @@ def test_counts_do_not_have_the_design(run, sampled):
     assert run("survey", "estimate", "plan.json", "counts.json", "--simple").exit_code == 0
 
 
-def test_two_waves(run, tmp_path):
+def test_a_second_wave_uses_the_estimate_of_the_first(run, tmp_path):
     """The second plan is designed for what the first wave estimated, and the estimate counts both."""
     rng = np.random.default_rng(4)
     (tmp_path / "survey.toml").write_text(

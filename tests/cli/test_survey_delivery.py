@@ -63,8 +63,8 @@ def test_reports_written_by_hand(delivered, run, refused):
     assert "without a manifest" in shown.stdout
 
 
-def test_simulated_reports_are_said_to_be(delivered, run):
-    """What is printed begins with it, what is written as JSON has it, and the page has it in its title."""
+def test_simulated_reports_are_marked_as_simulation(delivered, run):
+    """The printed text begins with the mark, the JSON has it, and the page has it in its title."""
     assert run("survey", "estimate", "one.json", "s.csv").stdout.startswith("SIMULATION")
     assert json.loads(run("survey", "estimate", "one.json", "s.csv", "--json").stdout)["drug"]["simulation"] is True
     assert "simulated" in run("survey", "aggregate", "one.json", "s.csv").stdout
@@ -73,8 +73,8 @@ def test_simulated_reports_are_said_to_be(delivered, run):
     assert not run("survey", "estimate", "one.json", "r.csv").stdout.startswith("SIMULATION")
 
 
-def test_verify_a_delivery(delivered, run):
-    """Exit code 0 for a whole one; 1 for one that was changed, and the line names the file."""
+def test_a_changed_delivery_is_refused_by_the_name_of_its_file(delivered, run):
+    """Verification exits with 0 for a whole delivery, and with 1 and the file's name for a changed one."""
     folder = delivered / "delivery"
     folder.mkdir()
     for name in ("r.csv", "r.csv.manifest.json"):
@@ -115,7 +115,7 @@ def test_a_consent_form_of_another_plan_is_refused(run, delivered):
     assert "e^3" in run("survey", "consent", "three.json", "-o", "-").stdout
 
 
-def test_what_a_consent_form_says_of_a_shuffler_is_computed_again(run, delivered):
+def test_the_shuffler_claim_of_a_consent_form_is_recomputed(run, delivered):
     """A form with another number of people, or another number than they give, is not confirmed."""
     folder = delivered / "form"
     folder.mkdir()

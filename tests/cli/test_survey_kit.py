@@ -32,8 +32,8 @@ def test_a_kit_is_made_and_described(run, tmp_path, plan):
 
 
 @pytest.mark.usefixtures("plan")
-def test_what_does_not_fit_is_refused(refused, run, tmp_path):
-    """A taken folder, a collector without https, texts of another survey, and a plan that protects nothing."""
+def test_bad_folders_collectors_and_texts_are_refused(refused, run, tmp_path):
+    """A taken folder, a collector without https, texts of another survey and a plan without protection are refused."""
     assert "collector: expected an https address" in refused(
         "survey", "kit", "plan.json", "--collector", "http://example.org"
     )
@@ -47,8 +47,8 @@ def test_what_does_not_fit_is_refused(refused, run, tmp_path):
     assert "expected a path that does not exist yet" in refused("survey", "kit", "plan.json")
 
 
-def test_a_kit_says_who_is_asked_which_booklet(run, tmp_path):
-    """Each booklet with the share of devices that draw it; a question that all are asked has none."""
+def test_a_kit_states_the_share_of_each_booklet(run, tmp_path):
+    """Each booklet has the share of devices that draw it; a question for all devices has none."""
     planned = [("vote", Fraction(1)), ("car", Fraction(1, 3)), ("pet", Fraction(2, 3))]
     channel = ExactChannel([[3, 1], [1, 3]], bits=2, inputs=["no", "yes"])
     made = Plan("demo", tuple(PlannedQuestion(name, name, channel, probability=share) for name, share in planned))

@@ -49,8 +49,8 @@ def test_a_raw_file_becomes_reports_by_commands_alone(run, people):
     assert run("survey", "verify", "delivery").exit_code == 0
 
 
-def test_what_is_left_out_is_said(run, people):
-    """With --missing left-out the estimate says that who did not answer is seen."""
+def test_empty_reports_are_disclosed(run, people):
+    """With --missing left-out the estimate states that missing answers are visible."""
     assert run("survey", "new", "people.csv", "--question", "Rauchen", "--missing", "left-out", "--yes").exit_code == 0
     assert "SEEN BY EVERYBODY" in (people / "survey.toml").read_text("utf-8")
     assert run("survey", "plan", "survey.toml").exit_code == 0
@@ -92,8 +92,8 @@ def test_spss_to_reports(run, tmp_path):
         (("ids.csv",), "ids"),
     ],
 )
-def test_what_it_refuses(refused, people, arguments, message):
-    """One line, exit code 2, nothing written."""
+def test_bad_arguments_are_refused_in_one_line(refused, people, arguments, message):
+    """A refusal is one line with exit code 2, and writes nothing."""
     (people / "ids.csv").write_text("id\n1\n2\n3\n")
     assert message.lower() in refused("survey", "new", *arguments).lower()
 

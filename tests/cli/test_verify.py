@@ -36,8 +36,8 @@ def test_a_proof_that_holds(run, tmp_path):
         assert said in result.stdout
 
 
-def test_exact_arithmetic(run, tmp_path):
-    """--exact computes in balls, and says so."""
+def test_exact_verification_says_that_it_uses_balls(run, tmp_path):
+    """The option --exact computes in balls, and the output says so."""
     result = run("verify", saved(DESIGN, tmp_path), "--exact")
     assert result.exit_code == 0
     assert "balls of 256 bits" in result.stdout
@@ -78,7 +78,7 @@ def test_a_proof_that_does_not_hold(run, claim, tmp_path):
     assert run("verify", path, "--exact").exit_code == 1
 
 
-def test_machines(run, tmp_path):
+def test_json_states_the_verdict_and_the_failures(run, tmp_path):
     """--json says the same for scripts, a failed proof with the same exit code."""
     path = saved(DESIGN, tmp_path)
     result = run("verify", path, "--json")
@@ -93,8 +93,8 @@ def test_machines(run, tmp_path):
     assert found["failures"]
 
 
-def test_bad_input(refused, tmp_path):
-    """What is no design file is bad input: one line, exit code 2."""
+def test_files_that_are_not_designs_are_refused(refused, tmp_path):
+    """A file that is not a design file is bad input: one line, exit code 2."""
     (tmp_path / "channel.json").write_text(DESIGN.channel.to_json())
     assert "ldpopt-design" in refused("verify", tmp_path / "channel.json")
     refused("verify", tmp_path / "nothing.json")
@@ -113,7 +113,7 @@ def test_where_float64_falls_short_the_balls_decide(monkeypatch, tmp_path):
     assert exact
 
 
-def test_a_design_saved_by_the_command_line(run, tmp_path):
+def test_a_design_saved_by_the_command_line_is_verified(run, tmp_path):
     """`ldpopt design --save-design` writes the design file, and says how to check it."""
     result = run(
         "design", "--p0", "0.5,0.3,0.2", "--p1", "0.2,0.3,0.5", "-e", "1", "-t", "0.3", "--save-design", "proof.json"

@@ -65,7 +65,7 @@ def test_the_ends_meet_for_subset_selection(n, ratio):
     assert found.lower <= found.value <= ratio * found.lower
 
 
-def test_what_it_does_not_bound():
+def test_small_crowds_and_many_answers_are_not_bounded():
     """Reports that some never send, few respondents, and many kinds of answers are left to the blanket."""
     assert AnyCrowd.from_rows(np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]), 10**4) is None
     assert AnyCrowd.from_rows(randomized_response(2, 1.0).matrix, 99) is None
@@ -82,8 +82,8 @@ def test_extremes_fail_closed(epsilon, goal):
         assert bound is None or 0 <= bound.delta(epsilon, goal) <= 1
 
 
-def test_without_anybody_left_nothing_is_bounded():
-    """With R above n - 2 there are no others left: the integral alone would be 0, and the package says 1 instead."""
+def test_a_crowd_without_other_respondents_has_no_bound():
+    """With R above n - 2 no other respondents remain: the integral alone would be 0, and the bound is 1 instead."""
     rows = randomized_response(3, 1.0).matrix
     crowd = AnyCrowd.from_rows(rows, 200)
     assert crowd is not None

@@ -23,7 +23,7 @@ def random_pairs(seed, sizes):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_heterogeneous_pairs_by_enumeration(seed):
+def test_heterogeneous_pairs_agree_with_enumeration(seed):
     """Any list of finite pairs composes to the hockey stick of its product, bracketed tightly."""
     pairs = random_pairs(seed, [3, 4, 2, 5])
     composed = compose(pairs)
@@ -49,7 +49,7 @@ def test_transform_agrees_with_the_recurrence(parameters):
         assert composed.epsilon_at(delta) == pytest.approx(exact.epsilon_at(delta), rel=1e-9)
 
 
-def test_deep_tail_by_transform():
+def test_the_transform_keeps_eight_digits_of_a_deep_tail():
     """A delta of 1e-88 keeps eight digits."""
     parameters = (0.1, 0.0, 0.7 * math.tanh(0.05))
     exact, composed = k_fold(*parameters, 200), compose([parameters], 200)
@@ -68,7 +68,7 @@ def test_large_counts(count):
     assert compose([parameters], count).epsilon_at(1e-6) < count * 0.1
 
 
-def test_heterogeneous_parameters_on_one_lattice():
+def test_commensurable_parameters_share_a_lattice():
     """Commensurable epsilons share a lattice: 40 of 0.1, 30 of 0.2 and 20 of 0.3 by polynomial multiplication."""
     groups = [((0.1, 0.0, 0.04), 40), ((0.2, 0.0, 0.05), 30), ((0.3, 0.0, 0.1), 20)]
     composed = compose([parameters for parameters, n in groups for _ in range(n)])
@@ -173,7 +173,7 @@ def test_epsilon_is_the_inverse_and_safe():
         assert composed.epsilon_at(1.0) == 0.0
 
 
-def test_infinite_losses():
+def test_infinite_losses_remain_at_every_epsilon():
     """A mechanism that reveals with probability delta leaves 1 - (1 - delta)^k at every epsilon."""
     composed = compose([(0.1, 0.01)], 50)
     assert composed.delta_at(math.inf) == pytest.approx(1 - 0.99**50, rel=1e-12)
@@ -184,7 +184,7 @@ def test_infinite_losses():
     assert math.isinf(reveal.epsilon_at(0.5))
 
 
-def test_order_of_arguments_and_a_constant_channel():
+def test_order_and_constant_channels_are_irrelevant():
     """A constant channel adds nothing; permuting the list changes nothing."""
     q, constant = [[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5], [0.5, 0.5]]
     assert compose([q, constant, q]).delta_at(0.3) == pytest.approx(compose([q, q]).delta_at(0.3), rel=1e-13)
@@ -192,8 +192,8 @@ def test_order_of_arguments_and_a_constant_channel():
 
 
 @pytest.mark.parametrize("bad", ["abc", [], FinitePair([1.0], [1.0]), [(1.0, 0.0, 0.1, 3)], [[[0.5, 0.6]]], [-1.0]])
-def test_bad_input(bad):
-    """Not a list, an empty one, or no mechanism in it."""
+def test_lists_without_a_mechanism_are_refused(bad):
+    """A value that is not a list, an empty list and a list without a mechanism are refused."""
     with pytest.raises(InvalidInput):
         compose(bad)
 
@@ -220,8 +220,8 @@ def test_an_end_without_mass_does_no_harm(count):
 
 @pytest.mark.parametrize("epsilon", [400.0, 650.0, 700.0])
 @pytest.mark.parametrize("count", [2, 100])
-def test_losses_whose_variance_underflows(epsilon, count):
-    """Randomized response at the largest epsilon composes: a report of each of n copies tells nearly all."""
+def test_losses_whose_variance_underflows_are_composed(epsilon, count):
+    """Randomized response at the largest epsilon is composed: a report of each of n copies reveals nearly all."""
     composed = compose([(epsilon,)], count)
     found = composed.hockey_stick(1.0)
     assert found.lower <= 1.0 <= found.value * (1 + 1e-12)
@@ -240,7 +240,7 @@ def test_tiny_total_variation_is_bracketed(eta):
 
 
 @pytest.mark.parametrize(("epsilon", "count"), [(1e-8, 10**6), (1e-12, 10**5), (1e-4, 10**5)])
-def test_many_tiny_mechanisms(epsilon, count):
+def test_roundings_of_many_tiny_mechanisms_do_not_add_up(epsilon, count):
     """10^6 of epsilon 1e-8: the rounding of losses does not add up, since they are known."""
     exact, composed = k_fold(epsilon, count=count), compose([(epsilon,)], count)
     for delta in (0.1 * exact.total_variation().value, 0.5 * exact.total_variation().value):

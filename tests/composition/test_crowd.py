@@ -31,7 +31,7 @@ def exact_delta(p, q, w, n, growth):
 
 @pytest.mark.parametrize("n", [1, 2, 6])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5])
-def test_upper_and_lower_enclose_the_enumeration(n, epsilon):
+def test_both_bounds_enclose_the_enumeration(n, epsilon):
     """`upper` is never below and `lower` never above the exact value, and both meet it to 10^-3."""
     rng = np.random.default_rng(n)
     growth = Fraction(math.exp(epsilon))
@@ -50,7 +50,7 @@ def test_upper_and_lower_enclose_the_enumeration(n, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.5, 4.0])
-def test_only_what_is_at_most_a_delta_is_surely_at_most_it(epsilon):
+def test_a_sure_verdict_is_never_above_delta(epsilon):
     """Without a tilt nothing is sure, and without a score above 0 that others send, what they never send decides."""
     rng, sure = np.random.default_rng(1), 0
     for trial in range(12):

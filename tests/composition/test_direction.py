@@ -113,7 +113,7 @@ def test_the_mass_of_infinite_losses_is_rounded_up_and_near():
 
 
 @pytest.mark.parametrize("count", [1, 3, 500])
-def test_what_is_lost_is_one_minus_what_is_kept(count):
+def test_the_lost_mass_is_one_minus_the_product(count):
     """1 - (1 - delta)^n, enclosed from above within a few ulps for each pair."""
     direction = Direction.from_pairs(((LEAKY, count),))
     exact = 1 - (1 - mpf(0.1)) ** count

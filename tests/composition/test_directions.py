@@ -41,7 +41,7 @@ def test_two_uses_against_a_double_integral():
     assert found.value <= found.lower * (1 + 5e-3)
 
 
-def test_mixed_mechanisms_are_bracketed_and_their_order_is_nothing():
+def test_mixed_mechanisms_are_bracketed_in_any_order():
     """Gaussian and Laplace noise with and without sampling, and a channel: both ends close, and close to each other."""
     parts = [gaussian(1.0).pair.subsampled(0.1), laplace(0.5).pair.subsampled(0.3), gaussian(3.0), laplace(0.2), Q]
     one, other = compose(parts), compose(parts[::-1])
@@ -107,7 +107,7 @@ def test_equal_rows_have_a_delta_below_zero():
 
 
 @pytest.mark.parametrize("bad", [math.nan, -math.inf, "x", True, None])
-def test_what_is_no_loss_is_refused(bad):
+def test_values_that_are_not_losses_are_refused(bad):
     """NaN, minus infinity, text and booleans are refused by name, in every place."""
     for call in (hockey_stick, FinitePair(*Q).hockey_stick, compose([Q]).hockey_stick, laplace(1.0).pair.hockey_stick,
                  k_fold(1.0).delta_at):  # fmt: skip
@@ -140,7 +140,7 @@ def test_the_same_input_states_its_worst_case():
     assert (single.total_variation().value, single.total_variation().witness) == (0.0, None)
 
 
-def test_directed_pairs_through_two_curves():
+def test_a_pair_through_two_curves_has_both_directions():
     """A pair through the deltas of both directions has them; where only one is given, it is symmetric."""
     rng = np.random.default_rng(9)
     for _ in range(20):

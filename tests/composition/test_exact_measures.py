@@ -96,7 +96,7 @@ def random_channel(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_budgets_an_ulp_around_the_exact_sum(seed):
+def test_budgets_an_ulp_around_the_exact_sum_are_decided(seed):
     """The least float above the exact sum admits so many uses, and the next float below it does not."""
     matrix = random_channel(seed)
     with mpmath.workdps(DIGITS):
@@ -223,7 +223,7 @@ def test_a_stated_epsilon_of_densities_is_an_upper_bound():
     assert PrivacyFilter(PureDP(2.0)).room(pair) == 2
 
 
-def test_fractions_and_zeros():
+def test_fractions_are_exact_and_zeros_have_infinite_losses():
     """Laws of fractions are taken as such, a zero against a mass is an infinite loss, and 0 is met by equal rows."""
     third = MatrixMeasures(as_fractions([Fraction(1, 3), Fraction(2, 3)], [Fraction(2, 3), Fraction(1, 3)]))
     assert third.largest_loss.ratio == 2

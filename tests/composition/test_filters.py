@@ -91,23 +91,23 @@ def divergence(p, q, order):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_pure_filters(seed):
-    """Under a PureDP filter no path has a loss above epsilon, though what was asked depended on the reports."""
+def test_pure_filters_bound_the_loss_of_every_path(seed):
+    """Under a PureDP filter no path has a loss above epsilon, even if queries depend on the reports."""
     epsilon = float(np.random.default_rng(seed).choice([0.3, 1.2, 2.5]))
     p, q = transcript(PrivacyFilter(PureDP(epsilon)), POOL, seed)
     assert max(max(a / b, b / a) for a, b in zip(p, q, strict=True)) <= Fraction(math.exp(epsilon))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_total_variation_filters(seed):
-    """Under a TV filter the laws are within eta."""
+def test_total_variation_filters_bound_the_distance(seed):
+    """Under a TV filter the distributions are within eta."""
     eta = float(np.random.default_rng(seed).choice([0.3, 0.55, 0.8]))
     p, q = transcript(PrivacyFilter(TV(eta)), POOL, seed)
     assert trees.hockey_stick(p, q, Fraction(1)) <= Fraction(eta)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_renyi_and_zcdp_filters(seed):
+def test_renyi_and_zcdp_filters_bound_the_divergence(seed):
     """Under a Rényi filter the divergence of its order, under a zCDP filter of every order, is within the budget."""
     rng = np.random.default_rng(seed)
     order, epsilon = float(rng.choice([1.5, 3.0, 10.0])), float(rng.choice([0.2, 0.6, 1.5]))
@@ -122,7 +122,7 @@ def test_renyi_and_zcdp_filters(seed):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(4))
-def test_approximate_filters(seed):
+def test_approximate_filters_bound_the_hockey_stick(seed):
     """Under an (epsilon, delta) filter, with a part of delta for infinite losses, the hockey stick is within delta."""
     rng = np.random.default_rng(seed)
     budget = ApproximateDP(float(rng.choice([0.5, 1.5, 3.0])), float(rng.choice([0.02, 0.1])))
@@ -205,7 +205,7 @@ def test_odometers_are_right_at_all_times(seed):
     assert max(exceeded.values()) <= Fraction(delta)
 
 
-def test_odometer_readings():
+def test_odometer_readings_rise_below_the_pure_sum():
     """The reading is never above the pure sum, rises with use, and is infinite where the loss may be."""
     odometer = PrivacyOdometer(1e-6)
     assert odometer.reading == 0.0
@@ -239,13 +239,13 @@ def test_odometer_readings():
         lambda: PrivacyOdometer(0.1, (2.0,), None),
     ],
 )
-def test_bad_input(make):
-    """Other notions, budgets that are exceeded already, and numbers out of range are refused."""
+def test_bad_notions_and_exceeded_budgets_are_refused(make):
+    """Other notions, exceeded budgets and numbers out of range are refused."""
     with pytest.raises(InvalidInput, match="expected"):
         make()
 
 
-def test_what_fits_a_zcdp_budget_is_admitted():
+def test_noise_within_a_zcdp_budget_is_admitted():
     """Noise whose divergences are rho times the order fits until the sum of the rhos is the budget, and no further."""
     filter_ = PrivacyFilter(ZCDP(0.0, 1.0))
     noise = gaussian(math.sqrt(5.0))  # rho = 1/10 for answers one apart

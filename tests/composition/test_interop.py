@@ -21,7 +21,7 @@ dp_accounting = pytest.importorskip("dp_accounting")
 ONE = dp_accounting.NeighboringRelation.REPLACE_ONE
 
 
-def told(event, *deltas):
+def accountant_epsilons(event, *deltas):
     """What the accountant by privacy-loss distributions says at each delta, and that by Rényi divergences."""
     pld, rdp = dp_accounting.pld.PLDAccountant(ONE), dp_accounting.rdp.RdpAccountant(neighboring_relation=ONE)
     pld, rdp = pld.compose(event), rdp.compose(event)
@@ -51,7 +51,7 @@ def test_accountants_say_no_less_than_is_true():
         for count in (1, 5):
             event = to_dp_event(Ledger().add(channel, count))
             deltas = (1e-6, 1e-3)
-            for delta, (by_pld, by_rdp) in zip(deltas, told(event, *deltas), strict=True):
+            for delta, (by_pld, by_rdp) in zip(deltas, accountant_epsilons(event, *deltas), strict=True):
                 true = compose([channel] * count).approximate_dp(delta)
                 assert by_pld >= true.lower - 2e-4 * count  # its grid has cells of 1e-4
                 assert by_rdp >= true.lower * (1 - 1e-9)
@@ -67,7 +67,7 @@ def test_a_post_processing_of_randomized_response_is_known_as_such():
     assert to_dp_event([[0.6, 0.4], [0.6, 0.4], [0.4, 0.6]]).num_buckets == 2
 
 
-def test_noise_and_claims():
+def test_noise_and_claims_are_exported_conservatively():
     """Laplace and Gaussian noise keep their scale, pure and concentrated claims their numbers, to the private side."""
     assert to_dp_event(Laplace(0.3, sensitivity=7.0)).noise_multiplier == pytest.approx(1 / 0.3, rel=1e-14)
     assert to_dp_event(Laplace(0.3)).noise_multiplier <= 1 / 0.3
@@ -104,15 +104,15 @@ def test_rows_that_do_not_sum_to_one_are_no_post_processing():
     assert to_dp_event(q).num_buckets == 2
 
 
-def test_missing_package_is_said(monkeypatch):
-    """Without dp_accounting the error says what to install."""
+def test_a_missing_package_is_named(monkeypatch):
+    """Without dp_accounting the error names the extra to install."""
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     monkeypatch.setitem(sys.modules, "dp_accounting.dp_event", None)
     with pytest.raises(MissingExtra, match=r"ldpopt\[interop\]"):
         to_dp_event(PureDP(1.0))
 
 
-def test_missing_package_is_said_of_interop(monkeypatch):
+def test_a_missing_package_is_named_by_pair_export(monkeypatch):
     """Without dp_accounting the error names the package to install."""
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
@@ -127,8 +127,8 @@ class TestWithDpAccounting:
         pytest.importorskip("dp_accounting")
 
     @pytest.mark.parametrize("parameters", [(0.1, 0.0, 0.7 * math.tanh(0.05)), (1.0, 1e-4, 0.3), (2.0,)])
-    def test_round_trip_of_a_pair(self, parameters):
-        """A pair on a lattice comes back as it went."""
+    def test_a_pair_survives_a_round_trip(self, parameters):
+        """A pair on a lattice returns unchanged."""
         pair = FinitePair.of_parameters(*parameters)
         remove, add = from_dp_accounting(to_dp_accounting(pair))
         assert remove == add
@@ -145,7 +145,7 @@ class TestWithDpAccounting:
                 exact, found = (float(hockey_stick_of_pairs(d.p, d.q, epsilon)[1][0]) for d in (direction, back))
                 assert exact * (1 - 1e-12) <= found <= exact + 1e-6
 
-    def test_channel_and_composed_pair(self):
+    def test_dp_accounting_reads_the_same_delta_of_exported_objects(self):
         """dp_accounting reads the same delta off an exported channel and an exported composition."""
         channel = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
         one = to_dp_accounting(channel)
@@ -182,8 +182,8 @@ class TestWithDpAccounting:
         with pytest.raises(InvalidInput):
             from_dp_accounting("pld")
 
-    def test_gaussian_from_dp_accounting(self):
-        """A pessimistic Gaussian comes in as a pair above the true curve."""
+    def test_an_imported_gaussian_lies_above_its_true_curve(self):
+        """A pessimistic Gaussian is imported as a pair above the true curve."""
         from dp_accounting.pld import privacy_loss_distribution
 
         gaussian = privacy_loss_distribution.from_gaussian_mechanism(1.0)
@@ -199,7 +199,7 @@ class TestWithAutodp:
         pytest.importorskip("autodp")
 
     @pytest.mark.parametrize(("epsilon", "order"), [(0.5, 2.0), (1.0, 5.0), (2.0, 1.5)])
-    def test_renyi_of_randomized_response(self, epsilon, order):
+    def test_renyi_divergence_of_randomized_response_agrees_with_autodp(self, epsilon, order):
         """autodp's Rényi bound of randomized response is the divergence of the dominating pair."""
         from autodp import rdp_bank
 

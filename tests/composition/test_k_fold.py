@@ -55,15 +55,15 @@ def test_every_mass_keeps_its_digits(count, epsilon, erasure):
 
 @pytest.mark.parametrize("kept", [1e-30, 0.9e-100, 1.1e-100, 1e-140])
 @pytest.mark.parametrize("epsilon", [0.0, 2.0])
-def test_hardly_any_draw_is_kept(kept, epsilon):
-    """The share that is kept counts where 1 - erasure has lost its digits, on both sides of the change of formulas."""
+def test_a_tiny_share_of_draws_keeps_its_digits(kept, epsilon):
+    """The remaining share counts where 1 - erasure has lost its digits, on both sides of the change of formulas."""
     with mpmath.workdps(400):
         truth = [float(mass) for mass in exact(3, epsilon, mpf(kept))]
     assert trinomial_log_pmf(3, epsilon, 1.0, kept) == pytest.approx(truth, rel=1e-14)
 
 
-def test_nothing_is_kept():
-    """Where all draws are erased the difference is zero."""
+def test_the_difference_is_zero_if_all_draws_are_erased():
+    """The difference is zero where all draws are erased."""
     assert trinomial_log_pmf(2, 1.0, 1.0).tolist() == [-math.inf, -math.inf, 0.0, -math.inf, -math.inf]
     assert np.exp(trinomial_log_pmf(1, 0.0, 1.0, 0.5)).sum() == pytest.approx(1.0)
 
@@ -87,7 +87,7 @@ def triple_sum(epsilon, delta, eta, count, j):
 
 
 @pytest.mark.parametrize("case", ORACLE, ids=lambda case: f"k={case['k']}")
-def test_oracle(case):
+def test_deltas_agree_with_the_oracle(case):
     """Theorem 2 equals the stored 40-digit values to 1e-7 relative where 40 digits resolve them."""
     composed = k_fold(case["epsilon"], case["delta"], case["eta"], case["k"])
     for j, value in case["delta_at_j_epsilon"].items():
@@ -122,7 +122,7 @@ def test_theorem_2_is_the_triple_sum(epsilon, delta, eta, count):
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "eta"), PARAMETERS)
-def test_enumeration(epsilon, delta, eta):
+def test_the_curve_agrees_with_enumeration(epsilon, delta, eta):
     """The k-fold curve is the hockey stick of the k-fold product of the dominating pair, at every real epsilon."""
     pair, count = FinitePair.of_parameters(epsilon, delta, eta), 4
     p = np.array([math.prod(c) for c in itertools.product(pair.p, repeat=count)])
@@ -137,13 +137,13 @@ def test_enumeration(epsilon, delta, eta):
 @pytest.mark.parametrize(
     ("count", "value"), [(10, 0.977485), (100, 3.927928), (1000, 15.459368), (10_000, 73.890500428)]
 )
-def test_measured_values(count, value):
+def test_epsilons_agree_with_exact_values(count, value):
     """Epsilon at delta 1e-6 of the three-point pair (0.1, erasure 0.3) matches independent exact values."""
     found = k_fold(0.1, eta=0.7 * math.tanh(0.05), count=count).epsilon_at(1e-6)
     assert found == pytest.approx(value, rel=1e-9 if count == 10_000 else 1e-6)
 
 
-def test_thousand_fold_curve():
+def test_the_thousand_fold_curve_agrees_with_exact_values():
     """delta(j 0.1) at k = 1000 matches independent exact values."""
     deltas = k_fold(0.1, eta=0.7 * math.tanh(0.05), count=1000).deltas
     known = {
@@ -173,7 +173,7 @@ def test_epsilon_inverts_delta(epsilon, delta, eta):
     assert composed.epsilon_at(1.0) == 0.0
 
 
-def test_infinite_epsilon_below_the_infinite_mass():
+def test_epsilon_is_infinite_below_the_infinite_mass():
     """With delta > 0 no finite epsilon has a delta below 1 - (1 - delta)^k."""
     composed = k_fold(1.0, 0.01, count=10)
     assert math.isinf(composed.epsilon_at(0.09))
@@ -214,7 +214,7 @@ def test_kov15_is_its_formula(count):
 @pytest.mark.parametrize(
     ("count", "epsilon", "erasure"), [(200, 0.1, 0.3), (150, 2.0, 0.9), (100, 1e-6, 0.5), (60, 1.0, 1e-12)]
 )
-def test_trinomial_law_in_every_tail(count, epsilon, erasure):
+def test_the_trinomial_distribution_is_accurate_in_every_tail(count, epsilon, erasure):
     """The recurrence equals the multinomial sum in 50 digits at the mode and at both ends."""
     law = trinomial_log_pmf(count, epsilon, erasure)
     with mpmath.workdps(50):
@@ -239,7 +239,7 @@ def test_a_million_folds_do_not_overflow():
     assert np.isfinite(composed.log_deltas[:-1]).all()
 
 
-def test_limits_of_the_parameters():
+def test_limits_of_the_parameters_have_their_closed_forms():
     """No epsilon, no variation, all delta, and a delta above eta reduce to what they mean."""
     assert k_fold(0.0, 0.1, count=3).deltas == pytest.approx(np.full(4, 1 - 0.9**3))
     assert k_fold(1.0, 0.0, 0.0, 5).deltas == pytest.approx(np.zeros(6))
@@ -254,7 +254,7 @@ def test_limits_of_the_parameters():
     [(-1.0,), (math.inf,), (math.nan,), ("a",), (701.0,), (1.0, -0.1), (1.0, 1.1), (1.0, 0.0, 2.0), (1.0, 0.0, None, 0),
      (1.0, 0.0, None, 2.5)],
 )  # fmt: skip
-def test_bad_input(arguments):
+def test_numbers_out_of_range_are_refused(arguments):
     """Numbers outside their ranges are refused with a message."""
     with pytest.raises(InvalidInput, match="expected"):
         k_fold(*arguments)
@@ -355,7 +355,7 @@ def test_heterogeneous_limit_is_the_same_as_equal_ones():
     assert different.distance < 0.01
 
 
-def test_slow_epsilon_with_fast_variation():
+def test_a_slow_epsilon_has_a_limit_if_the_variation_is_fast():
     """Eps may fall as any small power of n if eta makes up for it (GI section IV)."""
     n, power = 20_000, 0.3
     limit = gaussian_limit([n**-power] * n, [0.5 * n ** (power - 1)] * n)
@@ -363,7 +363,7 @@ def test_slow_epsilon_with_fast_variation():
     assert limit.distance < 0.01
 
 
-def test_gaussian_total_variation():
+def test_the_gaussian_total_variation_agrees_with_its_trade_off_curve():
     """k mu-GDP mechanisms have variation 2 Phi(mu sqrt(k)/2) - 1, which the trade-off curve shows."""
     t = np.linspace(0, 1, 100_001)
     assert gaussian_total_variation(0.5, 9) == pytest.approx((1 - t - gaussian_trade_off(1.5, t)).max(), abs=1e-9)
@@ -372,14 +372,14 @@ def test_gaussian_total_variation():
     assert small.total_variation().value == pytest.approx(gaussian_total_variation(mu), rel=1e-4)
 
 
-def test_no_variation():
-    """mu = 0 is the perfect curve."""
+def test_the_limit_without_variation_is_perfect_privacy():
+    """Mechanisms without variation have mu = 0 and distance 0."""
     limit = gaussian_limit([0.5, 0.5], [0.0, 0.0])
     assert (limit.mu, limit.distance) == (0.0, 0.0)
 
 
-def test_bad_input_of_gaussian_limit():
-    """Lists of different lengths, empty ones, negative mu."""
+def test_bad_lists_and_a_negative_mu_are_refused():
+    """Lists of different lengths, empty lists and a negative mu are refused."""
     with pytest.raises(InvalidInput, match="as many as the 2 epsilons"):
         gaussian_limit([0.1, 0.2], [0.1])
     for call in (

@@ -144,7 +144,7 @@ def test_splitting_losses_dominates_and_merges_back(spacing):
         assert law.spacing == spacing
 
 
-def test_a_law_without_variance_in_floats_has_a_grid():
+def test_a_distribution_whose_variance_underflows_has_a_grid():
     """Near epsilon 700 the variance underflows; then the cells divide the largest loss."""
     law, _, _ = grid([(np.array([700.0, -700.0]), np.array([1.0, 1e-304]), 1)], cells=100)
     assert law.spacing == 7.0

@@ -116,7 +116,7 @@ def test_a_window_that_cannot_reach_says_so():
     assert window.straddle(1e-300, high - 4, high) == (high - 4, high)
 
 
-def test_large_laws_have_windows_of_a_few_deviations():
+def test_sums_of_many_terms_have_windows_of_a_few_deviations():
     """The window of many summands is far smaller than the range, and holds nearly all of the mass."""
     made = law(counts=(40_000, 1_000))
     found = Window.from_law(made, 0.0)
@@ -189,7 +189,7 @@ def test_epsilon_inverts_the_curve_of_a_lattice(epsilon, count):
             assert delta(truth, law.spacing, found - 1e-6 * epsilon) > asked * (1 - 1e-9)
 
 
-def test_cumulants_are_those_of_the_tilted_law():
+def test_cumulants_are_those_of_the_tilted_distribution():
     """log E e^(tL), the tilted mean and variance, of all summands, one of them without mass at its largest place."""
     parts = ((np.array([-1, 2, 9]), np.array([0.3, 0.7, 0.0]), 3), (np.array([0, 1]), np.array([0.5, 0.5]), 2))
     law = LatticeLaw(0.25, parts, 0.0)
@@ -214,8 +214,8 @@ def test_the_tilt_moves_the_mean():
         assert law.cumulant(law.tilt_to(epsilon))[1] == pytest.approx(epsilon, rel=1e-9)
 
 
-def test_windows_are_kept_and_let_go():
-    """The same tilt gives the same window; of many tilts only some are kept."""
+def test_windows_are_cached_up_to_a_limit():
+    """The same tilt gives the same window; only some of many tilts stay in the cache."""
     law = lattice(1.0, 10)
     assert law.window(0.5) is law.window(0.5)
     for tilt in np.linspace(1, 2, 17).tolist():

@@ -61,7 +61,7 @@ def test_count_is_that_many_additions(mechanism):
     assert [total(counted) for total in TOTALS] == [total(separate) for total in TOTALS]
 
 
-def test_totals_of_randomized_response():
+def test_totals_of_randomized_response_are_closed_forms():
     """Every total of n randomized responses is its closed form."""
     epsilon, n = math.log(3), 12
     ledger = Ledger().add(Channel(RR), count=n)
@@ -78,7 +78,7 @@ def test_totals_of_randomized_response():
     assert ledger.approximate_dp(1e-6).value == compose([RR], n).epsilon_at(1e-6)
 
 
-def test_zcdp_of_the_erased_pair():
+def test_zcdp_of_an_erased_pair_is_the_interior_supremum():
     """sup of D_a/a lies inside for a rarely answering pair: rho(1, eta) of erasure 0.9 is 0.082192, of 0.3 0.323482."""
     for erasure, rho in ((0.9, 0.082192), (0.3, 0.323482)):
         ledger = Ledger().add((1.0, 0.0, (1 - erasure) * math.tanh(0.5)))
@@ -153,8 +153,8 @@ def test_ledger_is_immutable_and_adds():
 @pytest.mark.parametrize(
     ("mechanism", "count"), [(RR, 0), (RR, 1.5), (ZCDP(0, 1), 1), ("x", 1), ((1, 2, 3, 4), 1), (None, 1)]
 )
-def test_bad_input(mechanism, count):
-    """Zero counts and things that are no mechanism are refused."""
+def test_bad_counts_and_mechanisms_are_refused(mechanism, count):
+    """Zero counts and values that are not mechanisms are refused."""
     with pytest.raises(InvalidInput):
         Ledger().add(mechanism, count)
 
@@ -180,7 +180,7 @@ def test_named_mechanisms_count_as_that_many_additions(mechanism):
     assert [total(counted) for total in TOTALS] == [total(separate) for total in TOTALS]
 
 
-def test_additive_noise_against_its_closed_forms():
+def test_totals_of_additive_noise_agree_with_closed_forms():
     """k Gaussians are one of mu sqrt(k) in every notion, from above; Laplace noise adds its Rényi divergences."""
     ledger, whole = Ledger().add(gaussian(1.0), 9), gaussian(1.0, 3.0).pair
     assert float(ledger.zcdp()) == pytest.approx(4.5, rel=1e-12)
@@ -254,7 +254,7 @@ def test_gaussians_are_one_gaussian():
     assert Ledger().add(gaussian(1.0)).approximate_dp(1e-30).value == pytest.approx(11.743883, abs=1e-5)
 
 
-def test_gaussians_beside_other_mechanisms():
+def test_gaussians_with_other_mechanisms_have_deep_tails():
     """Beside a channel the Gaussians are one finite pair with a deep tail: finite at delta 1e-60, never below alone."""
     mixed, alone = Ledger().add(gaussian(1.0), 4).add(RR), Ledger().add(gaussian(0.5))
     for delta in (1e-6, 1e-60):
@@ -332,8 +332,8 @@ def test_largest_count_is_the_last_that_fits():
     assert largest_count((0.1, 0.0, 0.0), target, limit=50) == 50
 
 
-def test_impossible_and_bad_targets():
-    """A target that nothing meets, or that is no (epsilon, delta), is refused."""
+def test_impossible_and_bad_targets_are_refused():
+    """A target that no epsilon meets, or that is not an (epsilon, delta), is refused."""
     with pytest.raises(InvalidInput, match="meet"):
         largest_epsilon(ApproximateDP(0.0, 0.0), 3)
     for call in (

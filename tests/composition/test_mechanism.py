@@ -13,7 +13,7 @@ from ldpopt.composition.mechanism import best_in_order, best_pair
 from ldpopt.mechanisms import ContinuousPair, gaussian, laplace
 
 
-def drawn(rng, most=3, scale=16):
+def random_rational_channel(rng, most=3, scale=16):
     """A channel with rational entries, as fractions and as floats that are exactly those."""
     k, m = int(rng.integers(2, most + 1)), int(rng.integers(2, most + 1))
     rows = []
@@ -35,7 +35,11 @@ def test_lists_of_channels_against_every_strategy(seed):
     """
     rng = np.random.default_rng([5, seed])
     same = seed % 2 == 0
-    channels = [drawn(rng, 3 if same else 2)] * 2 if same else [drawn(rng, 2) for _ in range(3)]
+    channels = (
+        [random_rational_channel(rng, 3 if same else 2)] * 2
+        if same
+        else [random_rational_channel(rng, 2) for _ in range(3)]
+    )
     composed = compose([floats(channel) for channel in channels])
     for epsilon in (0.0, 0.3, 1.0):
         ratio = Fraction(math.exp(epsilon))
@@ -99,7 +103,7 @@ def test_symmetric_channels_stay_exact():
     assert Ledger().add(response, 30).composed.attained
 
 
-def test_a_channel_beside_parameters_and_noise():
+def test_a_channel_with_parameters_and_noise_covers_a_tree():
     """A pair of the class, a channel with different rows and noise: the value covers a tree, lower ends stay below."""
     channel = [[0.75, 0.25], [0.125, 0.875]]
     response = [
@@ -149,7 +153,7 @@ def test_noise_beside_a_channel_is_bracketed():
 
 
 @pytest.mark.full
-def test_where_nothing_is_known_from_below_the_lower_end_is_zero():
+def test_pairs_that_need_not_be_attained_have_a_lower_end_of_zero():
     """Densities of a caller beside a channel are covered by a pair that dominates them, which need not be attained."""
     pair = gaussian(1.0).pair
     plain = ContinuousPair(pair.log_p, pair.log_q, pair.edges)
@@ -158,7 +162,7 @@ def test_where_nothing_is_known_from_below_the_lower_end_is_zero():
     assert found.value == pytest.approx(compose([pair, [[0.75, 0.25], [0.25, 0.75]]]).hockey_stick(0.5).value, rel=1e-3)
 
 
-def test_the_largest_loss_beside_a_channel_of_several_rows():
+def test_largest_losses_of_a_channel_and_a_class_add_up():
     """The largest losses of a channel and of a class add up, at both ends."""
     channel = np.array([[0.6, 0.3, 0.1], [0.3, 0.5, 0.2], [0.2, 0.2, 0.6]])
     largest = max(math.log(a / b) for x in channel for z in channel for a, b in zip(x, z, strict=True))

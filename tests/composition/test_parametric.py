@@ -16,8 +16,8 @@ from ldpopt.numbers.tolerances import ROW_SUM
     "parameters",
     [(1.0,), (1.0, 0.1), (1.0, 0.1, 0.2), (0.0,), (0.0, 0.1), (1.0, 0.0, 0.0), (1.0, 1.0), (700.0,), (3.0, 0.2, 0.1)],
 )
-def test_it_is_the_pair_of_the_parameters(parameters):
-    """Its law is that of `FinitePair.of_parameters`, with the losses it should have."""
+def test_the_pair_is_that_of_its_parameters(parameters):
+    """The distribution is that of `FinitePair.of_parameters`, with the expected losses."""
     pair, same = ParametricPair.from_parameters(*parameters), FinitePair.of_parameters(*parameters).ordered
     np.testing.assert_allclose(pair.p, same.p, rtol=1e-14)
     np.testing.assert_allclose(pair.losses, same.losses, rtol=1e-12, atol=1e-14)
@@ -41,15 +41,15 @@ def test_losses_are_exact_and_never_vanish(epsilon):
 LEAST = 2.0**-1000
 
 
-def test_masses_below_a_power_of_two_are_rare_in_either_law():
+def test_masses_below_a_power_of_two_are_rare_in_either_distribution():
     """A mass below 2^-1000 is rare, that power itself and zero are not."""
     p = np.array([0.5, LEAST, np.nextafter(LEAST, 0), 0.0, 0.5])
     q = np.array([LEAST / 2, 0.5, 0.5, 5e-324, 0.0])
     assert rare(FinitePair(p, q)).tolist() == [True, False, True, False, False]
 
 
-def test_the_error_covers_what_division_by_the_sum_of_a_row_changes():
-    """A law within `ROW_SUM` of one is divided by its sum, twice for two laws: four tolerances cover both ends."""
+def test_the_error_covers_the_division_by_row_sums():
+    """A distribution within `ROW_SUM` of one is divided by its sum, twice for two: four tolerances cover both ends."""
     assert rare_error(FinitePair([1.0, 0.0], [1.0, 5e-324])) == 0.0
     assert rare_error(FinitePair([1.0, 1e-310], [1.0, 5e-310])) == RARE
     assert pytest.approx(4 * ROW_SUM, rel=1e-15) == RARE
@@ -65,8 +65,8 @@ def test_known_losses_are_never_rare():
 
 
 @pytest.mark.parametrize("exact", [Fraction(1, 3), Fraction(1, 4), Fraction(0), Fraction(10**30), Fraction(1, 10**320)])
-def test_neighbouring_floats(exact):
-    """The floats around a rational number, itself where it is one."""
+def test_neighboring_floats_enclose_a_rational_number(exact):
+    """The two floats are those around a rational number, or the number where it is a float."""
     low, high = float_down(exact), float_up(exact)
     assert Fraction(low) <= exact <= Fraction(high)
     assert high == low or math.nextafter(low, math.inf) == high

@@ -105,7 +105,7 @@ def test_epsilon_and_delta_agree():
     )
 
 
-def test_never_weaker_than_without_shuffling():
+def test_shuffling_never_weakens_privacy():
     """Shuffling never costs: value is at most the local one, and equal for one respondent and for delta 0."""
     channel = CHANNELS["uneven"]
     assert shuffled(channel, 1).delta_at(0.3).value == hockey_stick(channel, 0.3).value
@@ -116,7 +116,7 @@ def test_never_weaker_than_without_shuffling():
     assert shuffled([[1.0, 0.0], [0.0, 1.0]], 100).epsilon_at(1e-6).value == math.inf
 
 
-def test_what_variation_ratio_understates():
+def test_variation_ratio_understates_delta():
     """[WangVR]'s counts of two clones and the rest give 0.00331 for 4-ary responses; 0.00418 is reached [FMT]."""
     e = math.e
     matrix, n, epsilon = randomized_response(4, 1.0).matrix, 4, 0.8
@@ -130,7 +130,7 @@ def test_what_variation_ratio_understates():
     assert true_deltas(matrix, n, [epsilon])[0] >= 0.00417756
 
 
-def test_what_is_refused():
+def test_bad_crowds_and_levels_are_refused():
     """No respondents, too many, fractions of one, and a delta above 1 are refused by name."""
     for n in (0, 10**8 + 1, 2.5, True):
         with pytest.raises(InvalidInput, match="respondents"):
@@ -141,7 +141,7 @@ def test_what_is_refused():
         shuffled(CHANNELS["two"], 10).delta_at(-math.inf)
 
 
-def test_the_table_and_labels():
+def test_the_result_is_a_table_with_labels():
     """The result is a table, and its witness names inputs."""
     channel = Channel(CHANNELS["two"], ("a", "b"), ("x", "y"))
     made = shuffled(channel, 100)

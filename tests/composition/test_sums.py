@@ -48,7 +48,7 @@ def claim(channel):
 CONSTANT = np.full((2, 2), 0.5)
 
 
-def test_a_second_question_only_after_one_report():
+def test_a_second_question_after_one_report_exceeds_the_root_of_squares():
     """RR(2), then RR(3) only if the first report is 0: the joint tau is 3.0787, above sqrt(sum tau^2) [DR, Thm 3.4]."""
     p, q = trees.joint(
         [response(2.0), response(3.0)],
@@ -78,7 +78,7 @@ def stopped(epsilon, count, drift):
     return epsilon * at, np.array([ended[x] for x in at])
 
 
-def test_stopping_rules_against_the_joint_channel():
+def test_the_ledger_covers_the_joint_channel_of_a_stopping_rule():
     """Up to 401 uses of RR(0.3) with a stopping rule: tau of the whole exceeds 5.985, and is covered."""
     worst = 0.0
     for drift in (-0.05, 0.0, 0.02, 0.05):
@@ -98,7 +98,7 @@ def coin_and_gaussian(s, tau):
     return 2 * (np.logaddexp(s * tau**2 / 4 + (s * tau) ** 2 / 2, -s * tau**2 / 4) - math.log(2)) / s**2
 
 
-def test_a_coin_between_a_gaussian_and_a_constant():
+def test_a_coin_between_a_gaussian_and_a_constant_raises_tau():
     """A coin that does not depend on the data raises tau, though it is (0, 0)-mCDP itself."""
     coin = Ledger().add(CONSTANT).add(gaussian(1.0))
     for tau in (0.1, 1.0, 2.0):
@@ -109,7 +109,7 @@ def test_a_coin_between_a_gaussian_and_a_constant():
     assert coin.mcdp().tau == pytest.approx(math.sqrt(1 + 1 / 16))
 
 
-def test_random_adaptive_trees():
+def test_random_adaptive_trees_are_never_understated():
     """500 trees of three mechanisms, order, inputs and stopping by earlier reports: (mu, tau) is never understated.
 
     The upper tail around sum mu, and so the conversion to zCDP, is that of fixed mechanisms.
@@ -160,7 +160,7 @@ def bound_by_hand(items):
     return total + sum(mean * math.sqrt(sum(tau**2 for _, tau in items[:i])) for i, mean in enumerate(means))
 
 
-def test_the_formula():
+def test_compose_mcdp_agrees_with_the_printed_sum():
     """In a given order tau^2 is the printed sum; without one it is no smaller than for any order with a coin first."""
     rng = np.random.default_rng(2)
     for _ in range(50):
@@ -194,7 +194,7 @@ def test_one_use_keeps_its_own():
     assert Ledger().add(q).mcdp().mu == pytest.approx(float(own.mu), rel=1e-12)
 
 
-def test_no_scale_breaks_it():
+def test_sums_are_sound_at_every_scale():
     """Tiny, huge, infinite and zero parameters: never below the plain sum of squares, never an error."""
     assert compose_mcdp([(MCDP(0.0, 1e-170), 4)], adaptive=False).tau >= 2e-170
     assert compose_mcdp([(MCDP(1.0, 1e-170), 4)]).tau >= 2e-170
@@ -233,7 +233,7 @@ def test_count_is_that_many_items(function, one, other):
 
 
 @pytest.mark.parametrize(("function", "one", "other"), SUMS, ids=lambda value: getattr(value, "__name__", ""))
-def test_bad_items(function, one, other):
+def test_bad_items_are_refused(function, one, other):
     """Other notions, empty lists and zero counts are refused."""
     wrong = TV(0.1)
     for items in ([wrong], [], one, [(one, 0)], [(other, 1.5)]):
@@ -368,13 +368,13 @@ def test_bad_sums():
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, math.exp(-1.01)])
-def test_the_printed_corollary_asks_for_a_delta_in_its_range(delta):
+def test_the_printed_corollary_requires_a_delta_in_its_range(delta):
     """log(1/delta) >= eps^2 n, which 0 has without a logarithm and 1 never has [M, Cor 1]."""
     with pytest.raises(InvalidInput, match="delta"):
         renyi_advanced_composition(PureDP(0.1), 102, delta)
 
 
-def test_what_sums_claim_of_themselves():
+def test_only_sums_of_one_order_are_called_tight():
     """Sums of claims of one order are attained, those of approximate claims are not said to be."""
     assert compose_renyi([RenyiDP(2.0, 0.5)]).tight
     assert compose_pure([PureDP(0.5)]).tight

@@ -110,7 +110,7 @@ def test_c_the_coin_is_optimal_for_every_hockey_stick_and_for_two_inputs():
         assert optimum(f, p0, p1, e, delta) == pytest.approx(coin, rel=1e-7, abs=1e-12)
 
 
-def test_c_the_polygon_of_a_binary_report():
+def test_c_the_polygon_of_a_binary_report_has_two_vertices():
     """Its vertices, from all pairs of its edges in fractions, are silence and the disclosing coin, and no others."""
     one = Fraction(1)
     for e, delta in ((Fraction(5, 2), Fraction(1, 10)), (Fraction(11, 10), Fraction(3, 4)), (Fraction(20), one / 1000)):
@@ -128,7 +128,7 @@ def test_c_the_polygon_of_a_binary_report():
 
 
 @pytest.mark.parametrize("e", [Fraction(11, 10), Fraction(3), Fraction(50)])
-def test_d_the_exchange(e):
+def test_d_the_exchange_raises_no_excess(e):
     """(d) A + A' = (e + 1) S + (e^2 - e) sum of e_x over the middle block, and no pair's excess grows by it."""
     for left, middle, right in itertools.product((1, 2, 3), repeat=3):
         k = left + middle + right
@@ -151,7 +151,7 @@ def delta_of(worth, p0, p1, e):
     return mu["A"] + mu["B"] - (e + 1) * mu["S"] - (e * e - e) * mu["x"]
 
 
-def test_e_the_sign_of_delta_for_three_inputs():
+def test_e_the_sign_of_delta_depends_on_u_over_v():
     """(e) Delta >= 0 for every f exactly if 1/e <= u/v <= e; f is convex, so hockey sticks at all kinks decide.
 
     u = P1(1)(r2 - r1), v = P1(3)(r3 - r2). In fractions, so that the two borders themselves are tried.
@@ -215,7 +215,7 @@ def two_step_columns(e):
 
 
 @pytest.mark.parametrize("e", [Fraction(2132, 1000), Fraction(3, 2), Fraction(8)])
-def test_g_the_gain_over_the_coin(e):
+def test_g_the_gain_over_the_coin_is_the_formula(e):
     """(g) For |a - b|/(e-1) + w ((a - cb)_+ + (b - ca)_+) on (0, 1-p, p) against its mirror the gain is the formula.
 
     With c = 1 + p (e - 1)/e the columns of two blocks earn nothing from w, which is set so that two and three blocks

@@ -36,15 +36,15 @@ class Warm:
         return [q[0] <= (2 - 1e-9) * q[1]]
 
 
-def test_a_note_does_not_say_that_no_certificate_was_asked_for_when_one_was():
-    """A constraint of one's own has none, and the note says why."""
+def test_a_note_does_not_deny_the_request_for_a_certificate():
+    """A user's constraint has no certificate, and the note gives the reason."""
     design = optimal_channel(Divergence(KL, P0, P1), [LocalDP(1.0), Warm()])
     if design.certificate is None:
         assert "asked for" not in design.note
         assert design.note
 
 
-def test_the_text_of_a_design_does_not_say_not_asked_for_of_a_finite_bound():
+def test_the_text_of_a_design_does_not_deny_a_finite_bound():
     """What is shown is what there is."""
     for constraints in ([LocalDP(1.0), Warm()], [ApproximateLDP(0.5, 0.01)]):
         design = optimal_channel(Divergence(KL, P0, P1), constraints)
@@ -53,8 +53,8 @@ def test_the_text_of_a_design_does_not_say_not_asked_for_of_a_finite_bound():
 
 
 @pytest.mark.parametrize("constraints", [1.0, LocalDP, [LocalDP], "LocalDP(1)", None, [LocalDP(1.0), 3]])
-def test_what_is_no_constraint_is_refused_in_words(constraints):
-    """A number, a class, a string."""
+def test_values_that_are_not_constraints_are_refused(constraints):
+    """A number, a class and a string are refused as constraints."""
     with pytest.raises(InvalidInput, match="constraint"):
         optimal_channel(Divergence(KL, P0, P1), constraints)
 
@@ -69,8 +69,8 @@ def test_a_measure_in_the_place_of_a_constraint_is_refused_in_words():
 
 @pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.parametrize("method", ["Partition", Exchange, 3])
-def test_what_is_no_method_is_refused_in_words(name, method):
-    """For every utility."""
+def test_values_that_are_not_methods_are_refused(name, method):
+    """A value that is not a method is refused for every utility."""
     utility, constraints, _ = DESIGNS[name]
     with pytest.raises(InvalidInput, match="method"):
         optimal_channel(utility(), constraints, method=method)

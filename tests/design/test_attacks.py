@@ -59,7 +59,7 @@ def exact(f, p0, p1, epsilon, eta=1.0):
     return float(optimum(divergence_utility(f, p0, p1), epsilon, eta).lower)
 
 
-def kept(f, p0, p1, matrix):
+def exact_value(f, p0, p1, matrix):
     """What a channel keeps, in high precision."""
     with mpmath.workdps(80):
         return float(divergence_utility(f, p0, p1).value(rows_of(np.asarray(matrix))))
@@ -131,7 +131,7 @@ def test_a_bound_counts_patterns_of_no_worth_and_negative_charge():
 # -- gaps that are none ------------------------------------------------------------------------------------------------
 
 
-def test_what_is_certified_is_near_the_optimum_relative_to_it_however_small_it_is():
+def test_certified_values_are_relatively_near_a_tiny_optimum():
     """(epsilon, 0)-LDP at epsilon = 1e-7 keeps more than nothing."""
     pair = ([0.75, 0.25], [0.25, 0.75])
     design = optimal_channel(Divergence(KL, *pair), ApproximateLDP(1e-7, 0.0))
@@ -154,14 +154,14 @@ def test_mutual_information_under_a_tiny_cap_is_certified_only_within_its_tolera
 
 
 @pytest.mark.full
-def test_renyi_constraints_keep_what_they_can_of_near_hypotheses():
+def test_renyi_designs_of_near_hypotheses_are_nearly_optimal():
     """Hypotheses 0.1 % apart have a design, near that of a channel one can write down."""
     p0 = np.array(P0)
     p1 = p0 * [1.001, 1.0, 0.9985]
     p1 /= p1.sum()
     design = optimal_channel(Divergence(KL, p0, p1), RenyiLDP(2.0, 0.5))
     flip = binary(lambda q: renyi_two(q) <= 0.5, 3)
-    assert design.value >= 0.999 * kept(("kl",), p0, p1, flip)
+    assert design.value >= 0.999 * exact_value(("kl",), p0, p1, flip)
     assert math.isfinite(design.upper_bound)
 
 
@@ -187,7 +187,7 @@ def test_a_renyi_constraint_is_solved_at_small_and_large_epsilon(epsilon):
     p1 = [0.2, 0.4, 0.4]
     design = optimal_channel(Divergence(KL, P0, p1), RenyiLDP(2.0, epsilon))
     flip = binary(lambda q: renyi_two(q) <= epsilon, 3)
-    assert design.value >= 0.999 * kept(("kl",), P0, p1, flip)
+    assert design.value >= 0.999 * exact_value(("kl",), P0, p1, flip)
     assert design.value <= design.upper_bound < math.inf
 
 
@@ -197,12 +197,12 @@ def test_concentrated_privacy_at_a_small_rho_keeps_something():
     p0, p1 = [0.7, 0.3], [0.4, 0.6]
     design = optimal_channel(Divergence(KL, p0, p1), ConcentratedLDP(1e-4), method=TangentExchange(accuracy=1e-4))
     flip = binary(lambda q: float(zcdp(q)) <= 1e-4, 2)
-    assert design.value >= 0.999 * kept(("kl",), p0, p1, flip) > 0
+    assert design.value >= 0.999 * exact_value(("kl",), p0, p1, flip) > 0
 
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("number", [0, 2, 5, 7])
-def test_differences_near_one_in_ten_million_raise_nothing_raw(number):
+def test_differences_near_one_in_ten_million_raise_no_raw_error(number):
     """Hypotheses 1e-7 apart, mixed constraints: a design, or an error of the package."""
     rng = np.random.default_rng(number)
     k = 3 if number < 4 else 2
@@ -247,10 +247,10 @@ def test_losses_and_few_outputs_are_solved_at_large_epsilon(epsilon):
     assert loss.value >= -1e-9
     two = optimal_channel(Divergence(KL, P0, P1), [LocalDP(epsilon), Outputs(2)])
     flip = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-    assert two.value >= 0.999 * kept(("kl",), P0, P1, flip)
+    assert two.value >= 0.999 * exact_value(("kl",), P0, P1, flip)
 
 
-def test_a_path_of_inputs_of_which_some_hardly_occur_keeps_what_it_can():
+def test_a_path_with_rare_inputs_reaches_its_optimum():
     """0.442717, the optimum of the linear program over the eight extreme columns of the path."""
     p, q = [0.5, 0.3, 0.2, 1e-12], [0.2, 0.3, 1e-12, 0.5]
     p, q = (np.array(v) / np.sum(v) for v in (p, q))
@@ -331,7 +331,7 @@ class Guess(ColumnUtility):
         return np.eye(2)[matrix.argmax(axis=0)][None]
 
 
-def test_the_bound_for_a_utility_of_ones_own_is_above_what_a_channel_keeps():
+def test_the_bound_of_a_users_utility_exceeds_a_channels_value():
     """A utility that the package does not know has no bound that it does not prove."""
     design = optimal_channel(Guess(), ApproximateLDP(0.5, 0.01), method=LocalSearch(1, outputs=1))
     e = math.exp(0.5)
@@ -350,8 +350,8 @@ def test_the_bound_on_mutual_information_under_renyi_is_not_above_full_disclosur
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-6, 1e-3, 1.0])
 @pytest.mark.parametrize("caps", [[], [TotalVariation(1e-9)]], ids=["alone", "and TV"])
 @pytest.mark.parametrize("pair", [([0.5, 0.5], [0.25, 0.75]), ([0.9, 0.1], [0.1, 0.9]), (P0, P1)])
-def test_the_bound_is_for_the_epsilon_that_was_asked(epsilon, caps, pair):
-    """Not for one a little smaller, which at epsilon = 1e-8 makes 2e-8 of the bound."""
+def test_the_bound_holds_for_the_exact_epsilon(epsilon, caps, pair):
+    """The bound is not for an epsilon a little smaller, which at epsilon = 1e-8 makes 2e-8 of the bound."""
     design = optimal_channel(Divergence(KL, *pair), [LocalDP(epsilon), *caps])
     truth = exact(("kl",), *pair, epsilon, 1e-9 if caps else 1.0)
     assert design.upper_bound >= truth * (1 - 1e-12)

@@ -30,13 +30,13 @@ def stating(place, **claims):
     return parse_design(json.dumps(data))
 
 
-def test_a_file_states_of_guarantees_what_is_checked():
+def test_a_file_states_only_checked_parts_of_guarantees():
     """The value of a notion, and nothing that a reader would have to believe."""
     assert [set(one) for one in DATA["guarantees"]] == [{"notion", "value", "parameters"}] * 2
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_what_older_files_state_of_guarantees_is_compared(place):
+def test_guarantees_of_older_files_are_compared(place):
     """True lower ends, witnesses, exactness and references pass."""
     guarantee = DESIGN.guarantees[place]
     witness = {"inputs": list(guarantee.witness.inputs), "outputs": list(guarantee.witness.outputs)}
@@ -87,7 +87,7 @@ def test_every_part_of_a_design_is_checked_or_named():
             assert part.name in changed.unchecked_parts
 
 
-def test_the_sentence_on_what_was_not_checked_is_computed():
+def test_the_sentence_on_unchecked_parts_is_computed():
     """It names the parts that say something, and is missing where none does."""
     bare = replace(DESIGN, method="", reference="", note="")
     assert unchecked_in_words(bare) == ""
@@ -129,7 +129,7 @@ def test_an_outcome_is_one_of_three(outcome):
         assert bool(found) == found.proved
 
 
-def test_what_exact_arithmetic_cannot_compute_is_not_checked():
+def test_functions_without_exact_arithmetic_are_not_checked():
     """A function of one's own is known in floats: nothing failed, and the words say so."""
     design = optimal_channel(Divergence(OWN, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0))
     assert design.verify()
@@ -168,7 +168,7 @@ def test_verify_has_an_exit_code_for_each(change, arguments, code, outcome, tmp_
     assert bool(said["not_checked"]) == (code == 3)
 
 
-def test_balls_are_not_tried_for_what_is_over_the_budget():
+def test_balls_are_not_tried_beyond_the_budget():
     """They would take longer."""
     found, exact = verify_design(DESIGN, budget=1e-9)
     assert (found.outcome, exact) == ("not checked", False)

@@ -50,7 +50,7 @@ def test_a_symmetric_matrix_is_its_triangle():
 @pytest.mark.parametrize(
     ("right", "said"), [([-1.0, -1.0], "Infeasible"), ([0.0, np.nan], "finite"), ([np.inf, 0.0], "finite")]
 )
-def test_what_has_no_answer_is_said(right, said):
+def test_unsolvable_programs_are_reported(right, said):
     """x >= 1 and -x >= 1 have none, nor have numbers that are not finite: no crash of the solver, and no answer."""
     program = ConeProgram()
     x = program.variables(1)

@@ -168,7 +168,7 @@ CELLS = [
 ]
 
 
-def posed(utility: str, constraints: str, situation: str) -> tuple[Any, list[Any]]:
+def cell_problem(utility: str, constraints: str, situation: str) -> tuple[Any, list[Any]]:
     """The utility and the constraints of a cell."""
     p, q = SITUATIONS[situation]
     names = NAMES.get(situation)
@@ -179,7 +179,7 @@ def posed(utility: str, constraints: str, situation: str) -> tuple[Any, list[Any
 def designed(utility: str, constraints: str, situation: str) -> Design | str:
     """The design of a cell, or what its error says."""
     try:
-        return optimal_channel(*posed(utility, constraints, situation))
+        return optimal_channel(*cell_problem(utility, constraints, situation))
     except LdpoptError as error:
         return f"{type(error).__name__}: {error}"
 

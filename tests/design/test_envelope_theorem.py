@@ -87,7 +87,7 @@ def test_laying_columns_on_a_line_loses_nothing():
 
 
 @pytest.mark.parametrize("f", DIVERGENCES, ids=str)
-def test_tangents_bound_what_is_kept_and_gains_have_one_peak(f):
+def test_tangents_bound_the_utility_and_gains_have_one_peak(f):
     """The tangent at each cell's ratio is met there and bounds any other densities; its gains peak at r_x."""
     rng = np.random.default_rng(2)
     for _ in range(100):
@@ -109,7 +109,7 @@ def test_tangents_bound_what_is_kept_and_gains_have_one_peak(f):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kolmogorov", [False, True], ids=["total variation", "kolmogorov"])
-def test_exchange_lemma(seed, kolmogorov):
+def test_the_exchange_lemma_holds(seed, kolmogorov):
     """Densities that differ by at most D split into a common part and rests of total D, and no gain falls.
 
     In integers, hence without rounding; also where D is only the Kolmogorov distance along the line.
@@ -192,7 +192,7 @@ def test_another_order_of_the_outputs_is_not_enough():
 
 
 @pytest.mark.parametrize("f", DIVERGENCES, ids=str)
-def test_the_common_part_tells_nothing(f):
+def test_the_common_part_is_erased_without_loss(f):
     """mu(a + c w0, b + c w1) <= mu(a, b) where mu(w0, w1) = 0: what all inputs share is erased without loss."""
     rng = np.random.default_rng(5)
     for _ in range(100):
@@ -278,7 +278,7 @@ def test_intervals_are_totally_unimodular():
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("seed", range(6))
-def test_the_proof_on_any_channel(seed):
+def test_the_steps_of_the_proof_hold_for_any_channel(seed):
     """From any channel, by the steps of the proof, to partitions and erasure that keep no less with no larger distance.
 
     Half of the times the distance is that of Kolmogorov. No channel keeps more than the envelope at its distance.
@@ -309,7 +309,7 @@ def hostile(rng):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(3))
-def test_the_theorem_against_the_pattern_program(seed):
+def test_the_theorem_agrees_with_the_pattern_program(seed):
     """The envelope over partitions, all listed, is the optimum of the linear program over all sets of inputs."""
     rng = np.random.default_rng([seed, 10])
     for _ in range(250):
@@ -340,7 +340,7 @@ def test_any_sublinear_utility_of_any_measures(seed):
         assert pattern_optimum(worth, p0, p1, gain, eta) == pytest.approx(envelope, rel=1e-9, abs=1e-13)
 
 
-def test_bayes_risk_as_a_divergence():
+def test_bayes_risk_is_certified_as_a_divergence():
     """What a decision gains over the prior alone is an f-divergence of one's own, certified under a cap like others."""
     prior = 0.45
     f = FDivergence(
@@ -371,7 +371,7 @@ def test_the_envelope_does_not_fall():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("seed", range(3))
-def test_linear_up_to_the_best_number_of_blocks(seed):
+def test_the_optimum_is_linear_up_to_the_best_number_of_blocks(seed):
     """OPT is linear in eta up to (E-1)/(E+m*-1), m* the best m without a price, and strictly below the line beyond."""
     rng = np.random.default_rng([seed, 12])
     for _ in range(60):

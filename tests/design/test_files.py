@@ -66,7 +66,7 @@ def test_infinite_numbers_are_words():
     assert data["certificate"] is None
 
 
-def test_an_existing_file_is_kept_unless_forced(tmp_path):
+def test_an_existing_file_is_refused_unless_forced(tmp_path):
     """A taken path is refused and its file kept; `force` replaces it."""
     path = tmp_path / "design.json"
     path.write_text("mine")
@@ -117,7 +117,7 @@ OWN = FDivergence(lambda t: (t - 1) ** 2, name="my square")
     ],
     ids=["utility", "function", "constraint", "law", "certificate"],
 )  # fmt: skip
-def test_code_of_ones_own_fits_in_no_file(part, change, tmp_path):
+def test_user_code_is_refused_by_files(part, change, tmp_path):
     """The error names the part that is code, and nothing is written."""
     with pytest.raises(InvalidInput, match="is code and fits in no file") as error:
         replace(PLAIN, **change).save(tmp_path / "design.json")
@@ -134,7 +134,7 @@ def test_numbers_that_are_none_are_refused():
         design_text(replace(PLAIN, certificate=broken))
 
 
-def test_several_edges_between_two_answers_are_kept():
+def test_parallel_edges_are_written_with_their_weights():
     """A graph with parallel edges is written with each of their weights."""
     graph = nx.MultiGraph([(0, 1, {"weight": 2.0}), (0, 1, {"weight": 1.0}), (1, 2, {})])
     data = json.loads(design_text(replace(PLAIN, constraints=(LocalDP(1.0, graph),))))

@@ -47,7 +47,7 @@ def test_a_bound_under_fewer_constraints_is_one_under_all(settled, other):
     assert both.verify()
 
 
-def posed():
+def random_problems():
     """Problems of each utility and of constraints whose measures are sums, logarithms and powers."""
     rng = np.random.default_rng(7)
     for k in (3, 5):
@@ -84,7 +84,7 @@ def test_a_design_verifies_on_another_processor(tmp_path):
     extra = " ".join(name for name in __cpu_dispatch__ if __cpu_features__.get(name))
     others = [{"OPENBLAS_CORETYPE": kernel} for kernel in ("Haswell", "SkylakeX")]
     others.append({"NPY_DISABLE_CPU_FEATURES": extra, "OPENBLAS_CORETYPE": "Nehalem"})
-    for count, (utility, constraints) in enumerate(posed()):
+    for count, (utility, constraints) in enumerate(random_problems()):
         optimal_channel(utility, constraints).save(tmp_path / f"{count}.json")
     for other in others:
         command = [sys.executable, "-W", "ignore", "-c", VERIFY, str(tmp_path)]

@@ -43,7 +43,7 @@ def test_every_class_of_certificates_is_forged(forger):
 
 
 @pytest.mark.parametrize("kind", sorted({one.__name__ for one in encodable_subtypes(Certificate)} - {"Unbounded"}))
-def test_no_forgery_proves_what_is_false(forger, kind, monkeypatch):
+def test_no_forgery_proves_a_false_bound(forger, kind, monkeypatch):
     """28 forgeries of each class: numbers, parts, problems, designs and files; some hold and are true, none raises."""
     monkeypatch.setattr(forgeries, "RANDOM", 16)
     monkeypatch.setattr(forgeries, "CLIMB", 8)

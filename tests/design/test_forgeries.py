@@ -64,7 +64,7 @@ def bound_of(certificate):
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_no_forged_certificate_proves_a_bound_beyond_what_the_channel_keeps(name):
+def test_no_forged_certificate_proves_a_bound_below_the_channels_value(name):
     """Whatever a field is replaced by, a bound that is accepted is one that holds.
 
     The channel of the design is feasible for the design's constraints, so no bound may be on the wrong side of it.

@@ -78,7 +78,7 @@ def test_a_failure_ends_generation_after_the_first_round_only():
         generate(Knapsack(failing=(0,)), program, np.arange(4), 100)
 
 
-def test_nothing_proved_is_no_bound():
+def test_an_oracle_without_proof_leaves_an_infinite_bound():
     """An oracle that proves nothing leaves a bound of infinity and no multipliers."""
     program = Knapsack(proving=False)
     found = generate(program, program, np.arange(4), 100)

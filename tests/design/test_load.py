@@ -166,7 +166,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_design_file_is_refused(name, tmp_path):
+def test_files_that_are_not_designs_are_refused(name, tmp_path):
     """One error that says what was expected where; nothing of the file is believed or run."""
     text, said = REFUSED[name]
     path = tmp_path / "design.json"
@@ -193,15 +193,15 @@ def test_a_nested_certificate_may_be_about_another_problem():
     assert not any(set(one) & {"constraints", "channel", "edges"} for one in each if one["utility"] == data["utility"])
 
 
-def test_a_missing_file_and_no_path(tmp_path):
-    """What cannot be read is said, not raised raw."""
+def test_a_missing_file_and_a_bad_path_are_refused(tmp_path):
+    """A file that cannot be read is reported, not raised raw."""
     with pytest.raises(InvalidInput, match="no such file"):
         load_design(tmp_path / "nothing.json")
     with pytest.raises(InvalidInput, match="path"):
         load_design(7)
 
 
-def test_what_is_not_computed_is_not_compared():
+def test_unproved_bounds_are_not_compared():
     """Where numbers prove no bound, the failures say why, and not also that the bound is NaN."""
     made = replace(optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0)), constraints=())
     found = made.verify()

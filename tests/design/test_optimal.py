@@ -32,7 +32,7 @@ from ldpopt.privacy import local_dp, total_variation
     [*((number, Partition()) for number in range(0, len(ORACLE), 5)), *((number, PatternLP()) for number in (5, 15))],
     ids=lambda one: one if isinstance(one, int) else type(one).__name__,
 )
-def test_oracle(number, method):
+def test_both_methods_reach_the_oracles_optimum(number, method):
     """Both methods reach the brute-force optimum of every divergence, with and without eta, feasible and certified."""
     instance = ORACLE[number]
     epsilon = instance["epsilon"]
@@ -51,7 +51,7 @@ def test_oracle(number, method):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
-def test_certified_at_two_hundred_inputs(seed, epsilon):
+def test_two_hundred_inputs_are_certified(seed, epsilon):
     """Random pure LDP designs with 200 inputs are certified to a relative gap of 1e-6."""
     design = optimal_channel(utility(200, seed), LocalDP(epsilon))
     assert design.certified
@@ -71,7 +71,7 @@ def test_large_alphabet_is_bracketed():
 
 
 @pytest.mark.parametrize(("shift", "epsilon"), [(0.1, 1.0), (1.0, 3.0)])
-def test_gaussian_against_gaussian(shift, epsilon):
+def test_two_gaussians_are_bracketed_to_1e_4(shift, epsilon):
     """Two Gaussians are bracketed to 1e-4, by intervals whose masses give the value."""
     hypotheses = stats.norm(0, 1), stats.norm(shift, 1)
     design = optimal_channel(Divergence(KL, *hypotheses), LocalDP(epsilon))
@@ -84,7 +84,7 @@ def test_gaussian_against_gaussian(shift, epsilon):
     assert design.channel.inputs[np.digitize(-50.0, design.edges, right=True)].startswith("(-inf")
 
 
-def test_gaussian_binary_threshold_by_quadrature():
+def test_the_binary_threshold_of_gaussians_agrees_with_a_scan():
     """For two close Gaussians and small epsilon the optimum is binary; its best threshold agrees with a scan."""
     p0, p1 = stats.norm(0, 1), stats.norm(0.5, 1)
     design = optimal_channel(Divergence(KL, p0, p1), LocalDP(0.5))
@@ -106,7 +106,7 @@ def test_counts_as_hypotheses():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_theorem_5(seed):
+def test_theorem_5_holds(seed):
     """[GI, Thm 5]: the optimum of total variation is exactly eta TV(P0, P1), for any P0 and P1."""
     for k, epsilon, share in ((2, 0.3, 0.5), (6, 1.0, 0.9), (40, 2.0, 0.2), (300, 0.7, 0.6)):
         p0, p1 = random_pair(k, seed)
@@ -117,7 +117,7 @@ def test_theorem_5(seed):
 
 
 @pytest.mark.parametrize("f", NAMED.values(), ids=NAMED)
-def test_theorem_8(f):
+def test_theorem_8_holds(f):
     """[GI, Thm 8]: OPT(epsilon, eta) is at least eta (e^epsilon + 1)/(e^epsilon - 1) OPT(epsilon)."""
     for seed in range(2):
         problem = utility(7, seed, f)
@@ -128,7 +128,7 @@ def test_theorem_8(f):
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_proposition_2(epsilon):
+def test_proposition_2_holds(epsilon):
     """[GI, Prop 2]: an epsilon-LDP channel is tanh(epsilon/2)-TV, so such an eta does not bind; the design says so."""
     problem = utility(9, 1)
     pure = optimal_channel(problem, LocalDP(epsilon))
@@ -138,7 +138,7 @@ def test_proposition_2(epsilon):
     assert "does not bind" in loose.note
 
 
-def test_strict_gain_over_erasure():
+def test_the_optimum_exceeds_erasure_by_more_than_5_percent():
     """Erasing the best epsilon-LDP channel can lose more than 5 % of what the cap allows, binary with erasure too."""
     p0, p1 = [0.13, 0.69, 0.01, 0.03, 0.14], [0.16, 0.6, 0.08, 0.15, 0.01]
     problem, epsilon, eta = Divergence(KL, p0, p1), 2.0, 0.5 * math.tanh(1.0)
@@ -149,7 +149,7 @@ def test_strict_gain_over_erasure():
     assert best.value > 1.05 * problem.value(binary_with_erasure(p0, p1, epsilon, eta))
 
 
-def test_total_variation_alone():
+def test_erasure_is_optimal_under_total_variation_alone():
     """Under a TV cap alone the optimum is eta D_f(P0 || P1), attained by erasure of full disclosure [Dobrushin]."""
     problem = Divergence(CHI_SQUARED, [0.5, 0.3, 0.2], [0.2, 0.5, 0.3])
     design = optimal_channel(problem, TotalVariation(0.3))
@@ -174,7 +174,7 @@ def test_value_is_that_of_the_returned_channel():
     assert all(float(g) <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
 
 
-def test_order_labels_and_impossible_inputs():
+def test_rows_follow_the_order_and_labels_of_the_caller():
     """Rows follow the caller's inputs and labels; an input that never occurs gets the row of a neighbour."""
     p0, p1 = np.array([0.1, 0.0, 0.5, 0.2, 0.2]), np.array([0.3, 0.0, 0.1, 0.4, 0.2])
     design = optimal_channel(Divergence(KL, p0, p1, inputs=tuple("abcde")), LocalDP(1.0))
@@ -197,7 +197,7 @@ def test_merging_equal_ratios_keeps_the_optimum():
     assert np.array_equal(split.channel.matrix[0], split.channel.matrix[1])
 
 
-def test_zero_optimum():
+def test_an_optimum_of_zero_is_certified():
     """Where no private channel tells the hypotheses apart (hockey-stick, small epsilon) the optimum 0 is certified."""
     design = optimal_channel(utility(5, 2, DIVERGENCES["hockey_stick_1_5"]), LocalDP(0.1))
     assert (design.value, design.upper_bound, design.certified) == (0.0, 0.0, True)
@@ -217,7 +217,7 @@ def test_the_default_route_is_certified_with_eta(k, epsilon, eta):
 
 
 @pytest.mark.parametrize("k", [8, 40])
-def test_multipliers_of_a_neighbour(monkeypatch, k):
+def test_multipliers_of_a_neighbor_prove_optima_between_break_points(monkeypatch, k):
     """Between two break points in eta one set of multipliers proves every optimum; beyond them new ones are found."""
     problem = utility(k, 0)
     first = optimal_channel(problem, constraints(1.0, 0.10))
@@ -248,7 +248,7 @@ def _counted(calls):
     return counted
 
 
-def test_choice_of_certificate_and_no_certificate():
+def test_each_problem_gets_its_kind_of_certificate():
     """Each kind of problem gets the certificate made for it; certify=False leaves the optimum unbounded."""
     assert isinstance(optimal_channel(utility(10, 0), constraints(1.0, 0.2)).certificate, EnvelopeDual)
     assert isinstance(optimal_channel(utility(10, 0), LocalDP(1.0), method=PatternLP()).certificate, PatternDual)
@@ -268,7 +268,7 @@ def test_the_text_of_a_design_names_each_guarantee_once():
         assert repr(made).count(one.title) == made._repr_html_().count(one.title) == 1
 
 
-def test_several_constraints_of_one_kind():
+def test_the_tightest_constraint_of_one_kind_counts():
     """Of several caps of one kind the tightest counts."""
     problem = utility(6, 4)
     both = optimal_channel(problem, [LocalDP(2.0), LocalDP(1.0)])
@@ -298,27 +298,27 @@ def test_merged_partition_is_a_lower_bound():
         (Divergence(KL, stats.norm(), stats.norm(1)), [TotalVariation(0.2)], None, "need LocalDP"),
     ],
 )
-def test_problems_that_cannot_be_posed(problem, caps, method, message):
-    """Each impossible call is an InvalidInput that names what is wrong."""
+def test_impossible_problems_are_refused(problem, caps, method, message):
+    """Each impossible call raises InvalidInput with a message about the mistake."""
     with pytest.raises(InvalidInput, match=message):
         optimal_channel(problem, caps, method=method)
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, math.nan, "1", None, True, 1e9])
-def test_bad_epsilon(epsilon):
+def test_an_epsilon_that_is_not_positive_and_finite_is_refused(epsilon):
     """Epsilon must be a positive finite number of nats."""
     with pytest.raises(InvalidInput, match="epsilon: expected"):
         LocalDP(epsilon)
 
 
 @pytest.mark.parametrize("eta", [-0.1, 1.1, math.nan, "0.2", None])
-def test_bad_eta(eta):
+def test_an_eta_outside_the_unit_interval_is_refused(eta):
     """Eta must lie in [0, 1]."""
     with pytest.raises(InvalidInput, match=r"eta: expected a number in \[0, 1\]"):
         TotalVariation(eta)
 
 
-def test_array_views():
+def test_a_designed_channel_serves_as_an_array():
     """A designed channel goes wherever an array goes, and back."""
     channel = optimal_channel(utility(4, 0), LocalDP(1.0)).channel
     assert np.asarray(channel).shape == channel.shape
@@ -355,7 +355,7 @@ class ReturnsAMatrix(Method):
         return np.eye(3)
 
 
-def test_a_method_that_returns_no_candidate_is_told_so():
+def test_a_method_that_returns_a_matrix_is_refused():
     """A matrix instead of a `Candidate` is an `InvalidInput` that says what to return."""
     with pytest.raises(InvalidInput, match=r"ReturnsAMatrix\.find: expected a design\.Candidate\(matrix.*got ndarray"):
         optimal_channel(Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), LocalDP(1.0), method=ReturnsAMatrix())

@@ -187,7 +187,7 @@ def test_a_named_method_is_not_below_the_mixture():
     assert limit.of(both.channel.matrix) <= limit.bound
 
 
-def test_what_mixing_costs_is_told():
+def test_the_cost_of_mixing_is_noted():
     """Where nothing but a mixture with a constant channel is left, the note says from which value to which."""
     utility = ExpectedLoss([0.4, 0.3, 0.2, 0.1], np.abs(np.subtract.outer(np.arange(4.0), np.arange(4))))
 
@@ -249,7 +249,7 @@ LIMITS = {
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(40))
-def test_random_limits_and_utilities(seed):
+def test_random_user_limits_are_bounded_on_both_sides(seed):
     """Random own limits under every kind of privacy: never below a hand or a function, never above a bound."""
     rng = np.random.default_rng(seed)
     k = int(rng.choice([2, 3, 4]))

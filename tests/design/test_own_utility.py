@@ -47,15 +47,15 @@ def test_the_page_runs(page):
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 3.0, 60.0])
-def test_under_pure_ldp_it_is_like_those_of_the_package(page, epsilon):
-    """At every epsilon the bound is tight; two answers of a uniform law are guessed with e^epsilon/(1 + e^epsilon)."""
+def test_a_users_utility_has_a_tight_bound_under_pure_ldp(page, epsilon):
+    """The bound is tight at every epsilon; two equally likely answers are guessed with e^epsilon/(1 + e^epsilon)."""
     design = optimal_channel(page["Guessing"]([0.5, 0.5]), LocalDP(epsilon))
     assert design.certified
     assert design.upper_bound == pytest.approx(1 / (1 + math.exp(-epsilon)), rel=1e-9)
     assert optimal_channel(page["Guessing"]([0.5, 0.3, 0.2]), [LocalDP(epsilon), TotalVariation(1e-9)]).certified
 
 
-def test_no_finite_bound_elsewhere(page):
+def test_a_users_utility_has_no_finite_bound_under_other_constraints(page):
     """Under another constraint nothing bounds it: a search with one report proves nothing about channels with more."""
     utility = page["Guessing"]([0.4, 0.3, 0.3])
     design = optimal_channel(utility, ApproximateLDP(0.5, 0.01), method=LocalSearch(1, outputs=1))
@@ -64,7 +64,7 @@ def test_no_finite_bound_elsewhere(page):
     assert utility.value(randomized_response(2, 0.5).matrix[[0, 1, 1]]) > design.value * 1.05
 
 
-def test_what_contracts_is_bounded_by_full_disclosure():
+def test_a_contracting_utility_is_bounded_by_full_disclosure():
     """One's own mutual information that says that it contracts has the bound of contraction under any constraint."""
 
     class Information(ColumnUtility):
@@ -83,7 +83,7 @@ def test_what_contracts_is_bounded_by_full_disclosure():
     assert optimal_channel(Information(), LocalDP(1.0)).certified
 
 
-def test_exact_arithmetic_asks_for_enclosed_columns(page):
+def test_exact_arithmetic_requires_enclosed_columns(page):
     """A function that is known in floats only is no ground for exact arithmetic, and the check says so."""
     checked = page["design"].certificate.verify(exact=True)
     assert (checked.outcome, checked.failures) == ("not checked", ())

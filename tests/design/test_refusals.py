@@ -95,7 +95,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("k", "utility", "constraints"), REFUSED, ids=lambda one: str(one))
-def test_what_cannot_be_held_is_refused_before_it_is_posed(k, utility, constraints):
+def test_problems_too_large_for_memory_are_refused_early(k, utility, constraints):
     """A sentence says what is too large, and no more memory is taken than for lists of all pairs of 1000 inputs."""
     made = utilities(k)[utility]()
     posed = CONSTRAINTS[constraints](k)

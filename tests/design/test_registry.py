@@ -42,7 +42,7 @@ VALUES = {"epsilon": 1.0, "delta": 0.01, "rho": 0.5, "renyi_order": 2.0, "renyi"
 
 
 @pytest.mark.parametrize("kind", offered_types(constraints))
-def test_a_constraint_is_made_of_what_it_asks_for_and_says_it_again(kind):
+def test_a_constraint_is_rebuilt_from_its_parameters(kind):
     """What a constraint asks for are fields of its own, and make the constraint that answers the same."""
     values = dict.fromkeys((asked.name for asked in kind.asks), 1) | VALUES
     made = kind.from_values(values)
@@ -53,7 +53,7 @@ def test_a_constraint_is_made_of_what_it_asks_for_and_says_it_again(kind):
     assert types_with_parameters(constraints, [asked.name for asked in kind.asks]) == (kind,)
 
 
-def test_names_stand_for_the_kinds_that_ask_for_most():
+def test_parameter_names_select_the_kind_with_most_parameters():
     """epsilon with delta is one constraint, and a name without the others of its kind is refused."""
     names = [kind.__name__ for kind in types_with_parameters(constraints, list(VALUES))]
     assert names == ["ApproximateLDP", "ConcentratedLDP", "RenyiLDP", "TotalVariation", "Outputs"]
@@ -95,7 +95,7 @@ def test_two_kinds_of_one_name_are_refused():
         (design.TangentExchange, "accuracy", -1.0),
     ],
 )  # fmt: skip
-def test_a_method_checks_what_it_is_given(method, field, wrong):
+def test_a_method_checks_its_settings(method, field, wrong):
     """Settings are refused where they are given, by the name of the field; None stands for the usual one."""
     with pytest.raises(InvalidInput, match=f"^{field}: expected "):
         method(**{field: wrong})

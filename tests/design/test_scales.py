@@ -70,7 +70,7 @@ def mixed_until_private(raw, constraints):
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-7, 1e-3, 1.0, 60.0, 500.0])
-def test_what_amounts_to_pure_ldp_is_solved_as_such(epsilon):
+def test_constraints_equivalent_to_pure_ldp_are_solved_as_such(epsilon):
     """(epsilon, 0)-LDP, Rényi of order inf and the trade-off curve of randomized response are epsilon-LDP."""
     pure = optimal_channel(Divergence(KL, P, Q), LocalDP(epsilon))
     for same in (ApproximateLDP(epsilon, 0.0), RenyiLDP(math.inf, epsilon)):
@@ -109,7 +109,7 @@ def test_a_channel_for_a_small_epsilon_loses_no_more_than_floats_do():
     [RenyiLDP(2, 0.5), ApproximateLDP(1.0, 0.01), LocalDP(1.0, nx.path_graph(3))],
     ids=["renyi", "approximate", "path"],
 )
-def test_near_hypotheses_keep_what_their_distance_squared_allows(apart, constraint):
+def test_values_of_near_hypotheses_fall_with_the_squared_distance(apart, constraint):
     """Between nearly equal hypotheses KL is half of chi-squared, and values fall with the square of the distance."""
     p, q = near(apart)
     kl, chi = (optimal_channel(Divergence(f, p, q), constraint) for f in (KL, CHI_SQUARED))
@@ -147,7 +147,7 @@ def best_of_two(f, p, q, order, epsilon):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize(("order", "epsilon"), [(1.0, 0.1), (2.0, 5.0)])
-def test_two_inputs_against_all_binary_channels(order, epsilon):
+def test_no_binary_channel_exceeds_the_design_for_two_inputs(order, epsilon):
     """No channel with two outputs keeps more than a design for two inputs, nor than its bound."""
     p, q = [0.7, 0.3], [0.2, 0.8]
     design = optimal_channel(Divergence(SQUARED_HELLINGER, p, q), RenyiLDP(order, epsilon))
@@ -179,7 +179,7 @@ def test_masses_that_nearly_vanish(mass, constraint):
     assert design.value == pytest.approx(none.value, rel=1e-5)
 
 
-def test_chi_squared_of_vanishing_masses_on_a_path():
+def test_vanishing_masses_on_a_path_leave_bounded_ratios():
     """A ratio of 5e11 between inputs leaves reports of bounded ratio: the design finds them."""
     p, q = [0.5, 0.3, 0.2, 1e-12], [0.2, 0.3, 1e-12, 0.5]
     design = optimal_channel(Divergence(CHI_SQUARED, p, q), LocalDP(1.0, nx.path_graph(4)))
@@ -189,7 +189,7 @@ def test_chi_squared_of_vanishing_masses_on_a_path():
 
 @pytest.mark.full
 @pytest.mark.parametrize("rho", [1.0, 100.0])
-def test_concentrated_budgets(rho):
+def test_extreme_zcdp_budgets_exceed_randomized_response(rho):
     """A small and the largest zCDP budget keep more than randomized response within them does."""
     constraint = ConcentratedLDP(rho)
     design = optimal_channel(Divergence(KL, P, Q), constraint)
@@ -199,7 +199,7 @@ def test_concentrated_budgets(rho):
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 30.0, 60.0, 500.0])
-def test_expected_losses_at_every_epsilon(epsilon):
+def test_expected_losses_are_at_most_those_of_randomized_response(epsilon):
     """The least error of naming the answer is that of randomized response, or of the guess without an answer."""
     prior = np.array([0.4, 0.35, 0.25])
     design = optimal_channel(ExpectedLoss(prior, 1 - np.eye(3)), LocalDP(epsilon))
@@ -244,7 +244,7 @@ def test_planes_touch_and_cover_at_every_scale(apart):
     assert value_of(KL, pair, columns) == pytest.approx(float(own.sum()))
 
 
-def drawn(seed):
+def random_scaled_problem(seed):
     """A random problem of the kinds above, at random scales."""
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 5))
@@ -278,7 +278,7 @@ def drawn(seed):
 @pytest.mark.parametrize("seed", range(DRAWS))
 def test_random_problems_at_random_scales(seed):
     """A design within its constraints that no private mixture of a random channel beats, with a bound above both."""
-    f, p, q, constraints = drawn(seed)
+    f, p, q, constraints = random_scaled_problem(seed)
     utility = Divergence(f, p, q)
     design = optimal_channel(utility, constraints)
     assert holds(design)

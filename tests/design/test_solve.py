@@ -8,14 +8,14 @@ from ldpopt.errors import SolverError
 
 
 @pytest.mark.parametrize("order", [SIMPLEX, INTERIOR])
-def test_optimal(order):
-    """A solvable program is solved by the first solver asked."""
+def test_a_solvable_program_is_solved_by_the_first_solver(order):
+    """A solvable program is solved by the first solver of the order."""
     x = cp.Variable(2, nonneg=True)
     assert solve(cp.Problem(cp.Maximize(x[0] + 2 * x[1]), [x[0] + x[1] <= 1]), "test", order) == order[0]
     assert x.value[1] == pytest.approx(1.0, abs=1e-6)
 
 
-def test_infeasible_and_unbounded_say_the_remedy():
+def test_infeasible_and_unbounded_programs_name_the_remedy():
     """Status and remedy are in the message, for every solver that was tried."""
     x = cp.Variable()
     with pytest.raises(SolverError, match=r"mine: HIGHS said infeasible; CLARABEL said infeasible: .*relax one"):

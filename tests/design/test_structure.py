@@ -66,7 +66,7 @@ def test_no_partition_at_all_is_better():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_binary_for_small_and_randomized_response_for_large_epsilon(seed):
+def test_optima_are_binary_for_small_epsilon_and_randomized_response_for_large(seed):
     """For small epsilon the binary mechanism on {P0 >= P1} is optimal, for large epsilon k-RR [KOV14, Thm 5 and 6]."""
     p0, p1 = random_pair(6, seed)
     found = structures(Divergence(KL, p0, p1), 0.001, 40.0, tolerance=1e-6)
@@ -114,7 +114,7 @@ def test_mutual_information_has_the_same_regimes():
     assert (np.diff(found.breaks) <= 1e-5).all()
 
 
-def test_nothing_kept_is_erasure():
+def test_a_zero_optimum_is_erasure():
     """Below log(gamma) no epsilon-LDP channel keeps a hockey-stick divergence of gamma: erasure."""
     found = structures(utility(5, 1, hockey_stick(1.5)), 0.01, 3.0)
     assert found.pieces[0].name == "erasure"
@@ -122,7 +122,7 @@ def test_nothing_kept_is_erasure():
     assert found.breaks[0, 0] >= math.log(1.5)
 
 
-def test_the_table():
+def test_tables_name_every_structure_and_its_patterns():
     """Text, HTML and CSV name every structure and its patterns by their labels."""
     problem = Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6], inputs=("low", "middle", "high"))
     found = structures(problem, 0.1, 5.0, tolerance=1e-6)
@@ -137,7 +137,7 @@ def test_the_table():
         found.structure_at(6.0)
 
 
-def test_bad_input(monkeypatch):
+def test_bad_ranges_and_utilities_are_refused(monkeypatch):
     """Ranges, tolerances and utilities are checked; ties along a range are said to be ties."""
     problem = utility(3, 1)
     with pytest.raises(InvalidInput, match="above low"):

@@ -119,7 +119,7 @@ def late(monkeypatch):
 
 @pytest.mark.full(but=6)
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_known_in_time_is_a_verified_design(name, late):
+def test_a_design_out_of_time_is_verified(name, late):
     """Out of time after one round, a design keeps its constraints, verifies, and claims no more than it proves."""
     utility, constraints, method = CASES[name]
     heard = []
@@ -155,7 +155,7 @@ def test_a_limit_that_is_far_away_changes_nothing():
 @pytest.mark.full(but=4)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("after", [1, 2])
-def test_what_the_listener_raises_is_passed_on(name, after):
+def test_exceptions_of_the_listener_are_passed_on(name, after):
     """An exception of the caller's own cancels the work from within, however methods handle those of solvers."""
     utility, constraints, method = CASES[name]
     seen = []
@@ -206,7 +206,7 @@ def test_where_nothing_is_known_in_time_the_error_says_so(late):
         optimal_channel(SMALL, LocalDP(1.0), method=Fruitless(), time_limit=0.5)
 
 
-def test_a_failure_that_has_nothing_to_do_with_time_is_told_as_it_is():
+def test_a_failure_within_time_is_passed_on_unchanged():
     """With time left, an error stays what it was."""
 
     class Failing(Fruitless):

@@ -30,7 +30,7 @@ from ldpopt.errors import InvalidInput, NotChecked
 
 
 @pytest.mark.parametrize("name", [*NAMES, *OUTPUTS, *SETS])
-def test_every_kind_of_certificate_says_what_it_takes(name):
+def test_every_kind_of_certificate_states_its_work(name):
     """Small designs of all kinds are far within the budget, and balls take no less than floats."""
     made = design(name)
     proof = (made.certificate or Unbounded(made.utility, made.constraints, made.channel)).rebind(
@@ -63,7 +63,7 @@ def wide(k, m, *constraints, **parts):
     ],
     ids=["rows", "orders", "constraints", "outputs", "points"],
 )
-def test_what_takes_too_long_is_not_begun(proof):
+def test_checks_over_the_budget_are_not_begun(proof):
     """Many rows, constraints or points fail at once, with a sentence that says what would be allowed."""
     found = proof.verify()
     assert (found.outcome, found.failures) == ("not checked", ())
@@ -73,7 +73,7 @@ def test_what_takes_too_long_is_not_begun(proof):
         bool(found)
 
 
-def test_only_what_is_exceeded_is_named():
+def test_only_the_exceeded_resource_is_named():
     """A check of few operations that needs much memory is not refused for its operations, nor the other way round."""
     assert Work(10.0, 3 * MAX_BYTES).refusal(1.0).count("operations") == 0
     assert Work(3 * MAX_OPERATIONS, 10.0).refusal(1.0).count("MB") == 0
@@ -161,7 +161,7 @@ def test_designs_of_many_alternatives_verify_by_default(alternatives):
     assert made.verify().outcome == "proved"
 
 
-def test_many_parts_of_a_sum_take_what_is_announced():
+def test_many_parts_of_a_sum_take_the_announced_work():
     """Divergences of one f are computed together, and what each takes for itself is counted."""
     rng = np.random.default_rng(0)
     parts = [Divergence(KL, *rng.dirichlet(np.ones(2), 2)) for _ in range(2000)]

@@ -58,8 +58,8 @@ def test_the_generator_alone_gives_everything(named):
     assert mine([0.5, 0.5, 0], [0.2, 0.8, 0]) == pytest.approx(named([0.5, 0.5], [0.2, 0.8]), rel=1e-7)
 
 
-def test_what_is_given_is_used():
-    """Given derivative, limits and conjugate are used instead of their numerical stand-ins."""
+def test_user_supplied_derivatives_and_limits_are_used():
+    """A user's derivative, limits and conjugate are used instead of their numerical stand-ins."""
     mine = FDivergence(
         TWINS[CHI_SQUARED], derivative=lambda t: 2 * (t - 1), at_zero=1.0, slope_at_infinity=math.inf,
         conjugate=CHI_SQUARED.conjugate,
@@ -112,8 +112,8 @@ def test_kinked_generators_are_divergences():
         (None, "generator f: expected a function of a positive number, got TypeError"),
     ],
 )  # fmt: skip
-def test_what_is_no_generator(f, message):
-    """Concave, shifted, non-finite, failing and non-callable generators are errors that say why."""
+def test_bad_generators_are_refused(f, message):
+    """Concave, shifted, non-finite, failing and non-callable generators are refused with a reason."""
     with says(message):
         FDivergence(f)
 

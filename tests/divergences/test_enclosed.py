@@ -157,7 +157,7 @@ def test_the_margin_covers_the_switch_from_series_to_logarithms(f):
 
 @EVERY
 @BOTH
-def test_the_enclosure_of_a_box_holds_what_is_in_it(f, of):
+def test_the_enclosure_of_a_box_contains_its_values(f, of):
     """Boxes of any width, also over the edges of the domain, hold the values of the domain's points in them."""
     rng = np.random.default_rng(3)
     n = 12 if of.exact else 24
@@ -185,7 +185,7 @@ def test_the_enclosure_of_a_box_holds_what_is_in_it(f, of):
 
 @EVERY
 @BOTH
-def test_the_other_argument_keeps_what_the_difference_loses(f, of):
+def test_the_other_argument_keeps_lost_digits(f, of):
     """With an enclosure of a = b + d the bound stays close to the value where a or b is tiny, and holds it still."""
     for a, b in ((1e-25, 0.5), (1e-300, 1.0), (0.5, 1e-25), (0.25, 0.5), (0.75, 0.5), (1e-3, 2e-3)):
         exact = true_excess_of(f, a, b)
@@ -216,7 +216,7 @@ def test_the_box_is_attained(f):
 
 
 @BOTH
-def test_what_is_not_known_is_everything(of):
+def test_unknown_values_are_not_bounded_above(of):
     """A NaN difference or base, an unbounded box and one outside of the domain are not bounded above."""
     for d, b in ((of.of(math.nan), of.of(0.5)), (of.of(0.1), of.of(math.nan)), (of.of(-0.5), of.of(0.25)),
                  (of.of(0.1), of.of(-0.25)), (of.between(0.0, INF), of.of(0.5))):  # fmt: skip
@@ -313,7 +313,7 @@ def test_chords_lie_above(f, of):
 
 
 @pytest.mark.parametrize("order", [5e-324, 1e-280, -1e-30, 0.9999, 1 - 2.0**-53, 150.5, -150.5, 1e20, -1e20, 1e300])
-def test_orders_of_all_sizes(order):
+def test_orders_of_all_sizes_are_enclosed(order):
     """Orders next to 0 and 1, and huge ones, are enclosed in both arithmetics wherever the digits of the test reach."""
     f = alpha(order)
     d, b = np.array([0.1, -0.1, 1e-6, -0.4999, 3e-5, 1e-160]), np.array([0.5, 0.3, 0.5, 0.5, 0.25, 0.25])
@@ -336,8 +336,8 @@ TWINS = {KL: lambda t: t * np.log(t), CHI_SQUARED: lambda t: (t - 1) ** 2, REVER
 
 
 @pytest.mark.parametrize("named", TWINS, ids=lambda f: f.name)
-def test_functions_of_ones_own_are_enclosed_with_a_margin(named):
-    """The enclosure of one's own function holds the named twin's, up to the linear part that f'(1) leaves."""
+def test_user_functions_are_enclosed_with_a_margin(named):
+    """The enclosure of a user's function holds the named twin's, up to the linear part that f'(1) leaves."""
     mine = FDivergence(TWINS[named], name="mine")
     d, b = np.array([0.1, -0.2, 1e-6, 0.0, -0.25, 0.3]), np.array([0.5, 0.3, 0.5, 0.5, 0.25 + 1e-9, 1e-3])
     found = enclosed_excess(mine, FLOAT.of(d), FLOAT.of(b))

@@ -137,7 +137,7 @@ def test_close_distributions_keep_their_relative_accuracy():
         assert f(p, q) == pytest.approx(curvature.get(f, 1) / 2 * chi, rel=2e-6), f.name
 
 
-def test_agreement_with_scipy():
+def test_kl_and_jensen_shannon_agree_with_scipy():
     """KL and Jensen-Shannon agree with scipy's."""
     rng = np.random.default_rng(2)
     for _ in range(20):
@@ -148,7 +148,7 @@ def test_agreement_with_scipy():
         assert JENSEN_SHANNON(p, q) == pytest.approx(jensenshannon(p, q) ** 2, rel=1e-12)
 
 
-def test_relations_between_divergences():
+def test_divergences_satisfy_their_relations():
     """Total variation, Hellinger, the two chi-squareds and the hockey sticks are related as their definitions say."""
     rng = np.random.default_rng(4)
     for _ in range(20):
@@ -188,7 +188,7 @@ def test_relations_between_divergences():
     ],
     ids=lambda f: getattr(f, "name", ""),
 )
-def test_the_limits_and_disjoint_supports(f, at_zero, slope, disjoint):
+def test_limits_and_disjoint_supports_agree_with_the_definition(f, at_zero, slope, disjoint):
     """f(0), lim f(t)/t and the divergence of disjoint distributions are the ones of the definition."""
     assert f.at_zero == pytest.approx(at_zero)
     assert f.slope_at_infinity == pytest.approx(slope)
@@ -215,7 +215,7 @@ def test_the_limits_are_approached(f):
 
 
 @EVERY
-def test_the_generator_at_infinity(f):
+def test_the_generator_at_infinity_is_its_limit(f):
     """f(inf) is the limit of f: infinite with its slope's sign, or finite for the orders below zero."""
     expected = {"alpha-divergence of order -1": -0.5, "alpha-divergence of order -0.5": -4 / 3}
     limit = expected.get(f.name, math.inf if f.slope_at_infinity > 0 else -math.inf)
@@ -271,7 +271,7 @@ def test_the_conjugate_is_the_supremum(f):
 
 
 @pytest.mark.parametrize("f", WELL_CONDITIONED, ids=lambda f: f.name)
-def test_fenchel_young(f):
+def test_the_fenchel_young_inequality_holds(f):
     """f(t) + f*(s) >= s t for all s and t, with equality at s = f'(t)."""
     t = np.geomspace(0.01, 100, 25)
     for s in np.concatenate([np.linspace(-6, 3, 19), f.derivative(t)]):
@@ -281,7 +281,7 @@ def test_fenchel_young(f):
 
 
 @given(st.lists(st.floats(0, 1), min_size=6, max_size=6), st.sampled_from(list(GENERATORS)))
-def test_joint_convexity_and_homogeneity(values, f):
+def test_perspectives_are_jointly_convex_and_homogeneous(values, f):
     """mu is jointly convex and positively homogeneous, with its values at zero."""
     a0, b0, a1, b1, weight, scale = values
     if "1e-09" in f.name or "1.000000001" in f.name:

@@ -36,8 +36,8 @@ def by_hand(p, q):
     return float(sum(Fraction(b) * f(Fraction(a) / Fraction(b)) for a, b in zip(p, q, strict=True)))
 
 
-def test_it_is_the_sum_along_the_pieces() -> None:
-    """Random laws, against f summed piece by piece in rationals; the even kink at 1 counts as total variation."""
+def test_the_divergence_is_the_sum_along_its_pieces() -> None:
+    """Random distributions have the value of f summed piece by piece; the even kink at 1 counts as total variation."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         p, q = np.round(rng.dirichlet(np.ones(4), 2) * 2**20) / 2**20
@@ -47,7 +47,7 @@ def test_it_is_the_sum_along_the_pieces() -> None:
         assert piecewise_linear([1.5], [0.0, 1.0])(p, q) == hockey_stick(1.5)(p, q)
 
 
-def test_what_is_added_to_all_slopes_changes_nothing() -> None:
+def test_a_constant_added_to_all_slopes_is_ignored() -> None:
     """f is known up to multiples of t - 1."""
     moved = piecewise_linear(KNOTS, np.array(SLOPES) + 7)
     assert moved(P0, P1) == pytest.approx(CROOKED(P0, P1), rel=1e-14)
@@ -98,7 +98,7 @@ def test_a_file_with_another_slope_is_not_believed(tmp_path) -> None:
             assert "slopes" in str(refused) or "list" in str(refused) or "number" in str(refused)
 
 
-def test_it_is_spelled_and_compared_by_its_data() -> None:
+def test_the_divergence_is_printed_and_compared_by_its_data() -> None:
     """Commands read it as KNOTS/SLOPES; two of equal data are equal."""
     assert parse_divergence("piecewise-linear:0.5,0.9,1,1.7/-3,-1,0,0.5,2.25") == CROOKED
     assert parse_divergence(format_divergence(CROOKED)) == CROOKED
@@ -117,8 +117,8 @@ def test_it_is_spelled_and_compared_by_its_data() -> None:
         ("x", "y", "knots"),
     ],
 )
-def test_what_is_no_convex_function_is_refused(knots, slopes, what) -> None:
-    """Falling slopes, knots that do not rise or are not positive, and infinities."""
+def test_functions_that_are_not_convex_are_refused(knots, slopes, what) -> None:
+    """Falling slopes, knots that do not rise or are not positive, and infinities are refused."""
     with pytest.raises(InvalidInput, match=what):
         piecewise_linear(knots, slopes)
     with pytest.raises(InvalidInput):

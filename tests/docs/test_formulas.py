@@ -45,7 +45,7 @@ def test_a_formula_is_drawn(said, drawn):
         "and/or", "I have a plan.", "0..k-1", "an f-divergence", "t^order",
     ],
 )  # fmt: skip
-def test_what_is_no_formula_stays(said):
+def test_text_without_formulas_is_unchanged(said):
     """Shapes, citations, words and names of more letters are left alone."""
     assert not any(formula for _, formula in formulas(said))
 

@@ -75,7 +75,7 @@ def test_touching_letters_are_seen():
 
 
 @pytest.mark.parametrize("page", CONCEPTS, ids=lambda page: page.stem)
-def test_a_concept_page_has_a_figure_and_says_who_needs_it(page):
+def test_a_concept_page_has_a_figure_and_names_its_readers(page):
     """Each concept page opens with who needs it, and has a picture with words for those who do not see it."""
     text = page.read_text("utf-8")
     assert text.split("\n\n")[1].startswith("*For readers who ")

@@ -59,8 +59,8 @@ def scripts():
     return {name: runpy.run_path(str(folder / f"{name}.py")) for name in NAMES}
 
 
-def test_the_symmetric_table(scripts):
-    """Each row again, and each optimum by a linear program over sizes that knows no envelope."""
+def test_the_symmetric_table_agrees_with_a_linear_program(scripts):
+    """Each row is recomputed, and each optimum agrees with a linear program over sizes."""
     from scipy.optimize import linprog
 
     rows = [row.split(" & ") for row in (PAPERS / "figures/envelope-symmetric.tex").read_text("utf-8").split(" \\\\\n")]
@@ -72,7 +72,7 @@ def test_the_symmetric_table(scripts):
         assert sizes == ", ".join(str(w + 1) for w in np.flatnonzero(program.x > 1e-9))
 
 
-def test_the_excess_table(scripts):
+def test_the_excess_table_agrees_with_the_library(scripts):
     """What the profile proves and what none can prove, against the proved limit of the library."""
     from ldpopt.design.estimation.proof import yes_no_limit
     from ldpopt.numbers.enclosures import EXACT
@@ -89,7 +89,7 @@ def test_the_excess_table(scripts):
     assert all(float(none) < float(all_m) for none, all_m in zip(rows[5][1:], rows[4][1:], strict=True))
 
 
-def test_the_pair_of_the_sharpness_proof(scripts):
+def test_the_pair_of_the_sharpness_proof_reaches_the_least_share(scripts):
     """The binary mechanism keeps the least share of the optimum as the mass of the rare answers vanishes."""
     least, ratio = scripts["envelope"]["least_share"], scripts["envelope"]["binary_over_optimum"]
     for epsilon in (0.3, 0.69, 2.0, 4.0):
@@ -114,7 +114,7 @@ def test_latex_sets_the_paper_without_complaint(name, tmp_path):
         assert "Abstract" in text
 
 
-def test_the_page_links_what_is_there(tmp_path, monkeypatch):
+def test_the_page_links_only_existing_files(tmp_path, monkeypatch):
     """Without LaTeX the list has the sources alone."""
     monkeypatch.setattr("latex_papers.LATEX", None)
     listed = links(tmp_path)

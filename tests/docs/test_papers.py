@@ -24,7 +24,7 @@ PAGE = """<html><head><link rel="stylesheet" href="_static/site.css"></head><bod
 <p>[BS] is cited outside of the article.</p></body></html>"""
 
 
-def test_a_paper_lists_what_its_page_cites():
+def test_a_paper_lists_the_citations_of_its_page():
     """The keys between brackets that name papers, those of the article alone, in alphabetical order."""
     assert papers.citations(PAGE) == ["GI", "SPR"]
     printed = papers.paper(PAGE, ["GI", "SPR"])
@@ -39,7 +39,7 @@ def test_a_paper_links_nowhere_into_the_site():
     assert 'href="_static/site.css"' in printed
 
 
-def test_what_is_printed_has_a_source_and_cites_something():
+def test_printed_papers_have_a_source_and_citations():
     """Each paper is made of a page, which has a picture, code or a proof, and the papers of a bibliography."""
     assert len(papers.PAPERS) == 2
     for name in papers.PAPERS:

@@ -35,7 +35,7 @@ def _part(name):
 
 
 @pytest.mark.parametrize("name", ["composition", "counts"])
-def test_what_is_computed_is_on_the_page(name):
+def test_computed_numbers_are_on_the_page(name):
     """The numbers of the page are those that this package and dp-accounting give now, to a tenth of a per cent."""
     pytest.importorskip("dp_accounting")
     installed = metadata.version("dp-accounting")
@@ -52,7 +52,7 @@ OWN = RECORD["ldpopt"]["features"]
 
 
 @pytest.mark.parametrize("name", ["features", "searched", "evidence", "loss", "pitfalls"])
-def test_what_the_packages_answered_is_on_the_page(name):
+def test_recorded_answers_of_packages_are_on_the_page(name):
     """Tables, times and pitfalls are those of the record, letter by letter."""
     assert _part(name) == peers.MADE[name]()
 
@@ -77,7 +77,7 @@ def test_the_column_of_ldpopt_is_true_now(feature):
         assert answered(asked) == OWN[feature]
 
 
-def test_what_was_called_of_ldpopt_exists():
+def test_cited_names_of_ldpopt_exist():
     """The names in ldpopt's column of evidence are public names of the package, or files of the repository."""
     for answer in OWN.values():
         for name in answer.get("by", "").split(", ") if answer["answer"] == "yes" else ():
@@ -193,7 +193,7 @@ def _rows_in_r():
 
 
 @pytest.mark.parametrize("row", IN_R)
-def test_what_the_table_of_r_says_of_ldpopt_is_true_now(row):
+def test_the_table_of_r_is_true_of_ldpopt(row):
     """Each row where ldpopt has something is run."""
     assert IN_R[row]()
 

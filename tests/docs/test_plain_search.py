@@ -28,7 +28,7 @@ FORMULA = re.compile(r"(?<![\\$`])\$([^$`]+?)\$(?!\$)|\$\$(.+?)\$\$", re.DOTALL)
         (r"\mathrm{OPT}(\varepsilon, \eta)", "OPT(ε, η)"),
     ],
 )
-def test_formulas_as_text(latex, text):
+def test_formulas_become_plain_text(latex, text):
     """Greek letters, relations and fractions read as on the page."""
     assert plain(latex) == text
 

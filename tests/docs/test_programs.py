@@ -7,7 +7,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "examples" / "gallery.md"
 BLOCK = re.compile(r"^```\{doctest\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_nine_programs_of_fifteen_lines():
+def test_the_page_has_nine_short_programs():
     """The page has nine programs of at most fifteen lines, each under a separate heading; `test_docs` runs them."""
     programs = PAGE.read_text("utf-8").partition("\n## Nine programs\n")[2].partition("\n## ")[0]
     parts = re.split(r"^### ", programs, flags=re.MULTILINE)[1:]

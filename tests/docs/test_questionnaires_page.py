@@ -31,7 +31,7 @@ def above(epsilon, questions):
     return 100 * (limit / respondent_information(questions, epsilon) - 1)
 
 
-def test_how_many_questions_to_ask():
+def test_the_best_number_of_questions_is_on_the_page():
     """The best c of c (x/(2^c + x))^2, x = e^epsilon - 1, at the epsilons of the table and up to 1.34."""
     x = np.expm1(np.array([0.01, 1.0, 1.34, 2.0, 3.0, 4.0, 5.0]))
     best = 1 + np.argmax([c * (x / (2**c + x)) ** 2 for c in range(1, 10)], axis=0)
@@ -47,7 +47,7 @@ def test_how_many_questions_to_ask():
         ("any number of questions", 10**6),
     ],
 )
-def test_the_possible_excess(first, questions):
+def test_the_possible_excess_is_on_the_page(first, questions):
     """The limit over the rule at epsilon = 2, 3, 4 and 5, rounded up; up to 1.34 it is 3.0 %, and 0 up to ln 3."""
     told = cells(first)
     assert told[1:] == [f"{math.ceil(10 * above(epsilon, questions)) / 10} %" for epsilon in (2.0, 3.0, 4.0, 5.0)]

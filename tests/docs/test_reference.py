@@ -49,7 +49,7 @@ def test_a_copied_example_has_all_that_it_names():
     assert blocks > 400
 
 
-def test_what_is_refused_is_read_from_the_code():
+def test_refusals_are_read_from_the_code():
     """Shared checks, checks of one's own and the fields of a class appear with what they expect."""
     from ldpopt.design import MergedPartition
     from ldpopt.mechanisms import Gaussian, subset_selection

@@ -24,7 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "run-a-survey.md"
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-def test_the_commands_of_the_page(tmp_path, monkeypatch):
+def test_the_commands_of_the_page_succeed(tmp_path, monkeypatch):
     """Each ends with exit code 0; the page at the end has both questions and the shares among those who answered."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
@@ -87,7 +87,7 @@ def write(path, columns):
 @pytest.mark.parametrize(
     ("name", "columns"), [("anes.parquet", anes), ("marriages.csv", marriages), ("doctors.xlsx", doctors)]
 )
-def test_the_day_of_the_tutorial_on_three_real_files(tmp_path, monkeypatch, name, columns):
+def test_the_commands_of_the_tutorial_succeed_on_three_real_files(tmp_path, monkeypatch, name, columns):
     """By commands alone, nothing edited between: every one ends with 0, and true shares are within five errors."""
     monkeypatch.chdir(tmp_path)
     answers = columns()

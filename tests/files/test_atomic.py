@@ -44,8 +44,8 @@ def test_a_lock_is_held_by_one(tmp_path: Path) -> None:
         assert not path.exists()
 
 
-def test_an_error_releases_it(tmp_path: Path) -> None:
-    """Whatever ends the block, the lock is free."""
+def test_an_error_releases_the_lock(tmp_path: Path) -> None:
+    """The lock is free after any end of the block."""
     for _ in range(2):
         with pytest.raises(KeyError), hold_lock(tmp_path / "lock", "folder", "a free one"):
             raise KeyError
@@ -85,7 +85,7 @@ while done < 100:
 
 @pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "sched_yield"), reason="needs a system that lets a process give way")
-def test_nobody_holds_a_file_that_was_removed(tmp_path: Path) -> None:
+def test_no_process_holds_the_lock_of_a_removed_file(tmp_path: Path) -> None:
     """Processes that take the lock in turn, each removing the file, are never in the block together."""
     (tmp_path / "number").write_text("0")
     workers = [subprocess.Popen([sys.executable, "-c", COUNT, str(tmp_path)]) for _ in range(3)]
@@ -97,7 +97,7 @@ def says(text):
     return pytest.raises(InvalidInput, match=re.escape(text))
 
 
-def test_what_is_written_is_read_back(tmp_path):
+def test_written_text_survives_a_round_trip(tmp_path):
     """A text survives a round trip, accents and newlines included, and the path is returned."""
     path = write_text(tmp_path / "a.txt", "é\r\n𝜀\n")
     assert path == tmp_path / "a.txt"
@@ -278,7 +278,7 @@ def test_a_folder_that_cannot_be_opened_is_no_failure(tmp_path, monkeypatch):
     assert write_text(tmp_path / "a", "x").read_text() == "x"
 
 
-def test_what_is_written_aside_appears_at_the_end(tmp_path):
+def test_content_written_aside_appears_at_the_end(tmp_path):
     """The path keeps its old content until the block ends; meanwhile the new one has a name that a sweep would find."""
     replace_text(tmp_path / "f", "old")
     with aside(tmp_path / "f") as written:

@@ -23,7 +23,7 @@ def says(text):
 
 
 @given(VALUES)
-def test_what_is_written_is_read_back(value):
+def test_json_values_survive_a_round_trip(value):
     """Every JSON value survives, floats to the last bit."""
     assert strict.json_value(strict.json_text(value)) == value
 
@@ -60,7 +60,7 @@ def test_any_text_is_a_value_or_an_error(text):
         ("\ufeff[]", "plan: expected valid JSON, got a mistake at line 1, column 1"),
     ],
 )
-def test_what_is_no_strict_json(text, message):
+def test_text_that_is_not_strict_json_is_refused(text, message):
     """Broken, ambiguous, non-finite, over-deep and mis-encoded JSON are errors that name the file."""
     with says(message):
         strict.json_value(text, "plan")
@@ -78,7 +78,7 @@ def test_accents_stay_readable():
     assert strict.json_text(["é"]) == '[\n "é"\n]\n'
 
 
-def test_the_last_of_many_keys_twice():
+def test_a_repeated_last_key_of_many_is_refused_quickly():
     """A key that is repeated at the very end is found by counting, not by comparing all pairs."""
     with pytest.raises(InvalidInput, match="'k0' twice"):
         strict.json_value("{" + ",".join(f'"k{i}": 1' for i in range(200_000)) + ', "k0": 1}')
@@ -123,8 +123,8 @@ def test_long_keys_are_refused_before_they_are_parsed(text: str) -> None:
         "",
     ],
 )
-def test_what_people_write_is_read(text: str) -> None:
-    """Dots in strings, comments and numbers are no keys; everything else is as the standard library reads it."""
+def test_valid_toml_is_read_like_the_standard_library(text: str) -> None:
+    """Dots in strings, comments and numbers are not keys; all text is read as by the standard library."""
     assert strict.toml_value(text) == tomllib.loads(text) == strict.toml_value(text.encode())
 
 

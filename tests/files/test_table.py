@@ -19,7 +19,7 @@ def says(text):
 
 
 @pytest.mark.parametrize("cell", ["0", "1.", ".5", "-0.25", "+1e-3", "1E5", " 2 ", "00.1", "1e999"])
-def test_decimal_numbers(cell):
+def test_decimal_numbers_are_recognized(cell):
     """Decimal notation is a number."""
     assert is_number(cell)
 
@@ -88,7 +88,7 @@ def test_any_text_is_a_table_or_an_error_that_names_the_file(text):
         ("a," + "b" * 200_000, "t.csv: expected comma-separated values, got field larger than field limit (131072)"),
     ],
 )  # fmt: skip
-def test_malformed_tables(text, message):
+def test_malformed_tables_are_refused_with_file_and_line(text, message):
     """Ragged rows, open quotes, text after a quote, blank files and huge cells are errors with file and line."""
     with says(message):
         parse_table("t.csv", text)

@@ -35,7 +35,7 @@ def test_limits_are_checked():
             after_shuffling(FisherInformation([0.5, 0.5]), epsilon, delta, 100)
 
 
-def test_what_is_no_utility_is_refused():
-    """A criterion alone keeps nothing of answers."""
+def test_a_criterion_in_place_of_a_utility_is_refused():
+    """A criterion alone is not a utility."""
     with pytest.raises(InvalidInput, match="utility"):
         after_shuffling(AOptimal(), 0.1, 1e-6, 100)

@@ -43,7 +43,7 @@ def test_nearly_equal_populations_have_two_corners():
     assert found.value_at(1.0) > 0
 
 
-def test_what_has_no_envelope_is_refused():
+def test_problems_without_an_envelope_are_refused():
     """Too many inputs, and epsilons that are none, are bad input."""
     utility = Divergence(KL, [0.5, 0.5], [0.2, 0.8])
     with pytest.raises(InvalidInput, match="epsilon"):

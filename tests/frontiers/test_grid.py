@@ -82,7 +82,7 @@ def test_csv_and_pandas_agree(table):
     assert "gap_tv_bound" not in frame
 
 
-def test_factory_and_progress():
+def test_a_factory_gives_utilities_and_each_sees_every_row():
     """A function of (epsilon, eta) may give the utility, and `each` sees every row as it is made."""
     seen = []
     table = frontier(lambda epsilon, eta: utility(4, round(10 * eta)), [1.0], [0.1, 0.2], on_row=seen.append)
@@ -90,7 +90,7 @@ def test_factory_and_progress():
     assert table.rows[1].optimum == pytest.approx(optimal_channel(utility(4, 2), constraints(1.0, 0.2)).value)
 
 
-def test_reprs(table):
+def test_the_repr_shows_the_utility_and_losses(table):
     """The table shows its utility, and what each mechanism loses, as text and HTML."""
     assert "Jeffreys" in repr(table)
     assert repr(table).count("\n") == 1 + len(table)
@@ -103,7 +103,7 @@ def test_infinite_divergence_has_finite_frontier():
     assert all(math.isfinite(row.optimum) and row.certified for row in table)
 
 
-def test_any_utility():
+def test_every_kind_of_utility_has_a_frontier():
     """Informations, errors, losses and real hypotheses have a frontier, with the comparisons that apply to them."""
     said = {
         MutualInformation([0.5, 0.3, 0.2]): ["randomized_response_with_erasure", "erased_optimum"],
@@ -123,8 +123,8 @@ def test_any_utility():
         assert plots.frontier(table).get_ylabel() == table.plot().get_ylabel()
 
 
-def test_bad_input():
-    """Empty grids, bad caps, unknown columns and utilities that are none are refused."""
+def test_bad_grids_and_utilities_are_refused():
+    """Empty grids, bad caps, unknown columns and values that are not utilities are refused."""
     problem = utility(3, 0, CHI_SQUARED)
     with pytest.raises(InvalidInput, match="at least one epsilon and one eta"):
         frontier(problem, [], [0.1])
@@ -237,7 +237,7 @@ def test_a_sweep_takes_own_mechanisms():
         sweep(THREE, LocalDP, [1.0], baselines={"local_dp": rotated})
 
 
-def test_what_an_error_loses_is_a_share_too():
+def test_the_gap_of_an_error_is_a_positive_share():
     """Of an error less is better: the gap of a worse mechanism is positive as well."""
     table = frontier(FisherInformation([0.5, 0.3, 0.2]), [1.0], [0.3, 1.0], baselines={"by hand": rotated})
     assert (table.gap("by hand") >= -1e-8).all()  # the accuracy of its search

@@ -128,7 +128,7 @@ def alone():
     }  # fmt: skip
 
 
-def again(posed, first, second, **how):
+def repeated_call(posed, first, second, **how):
     """The same call: a frontier over numbers, or a sweep of a family."""
     return (sweep if callable(first) else frontier)(posed, first, second, **how)
 
@@ -138,7 +138,7 @@ def test_processes_change_nothing(alone):
     """Two processes give the rows of one, bit for bit, also for a divergence made of lambdas."""
     for posed, first, second, table in alone.values():
         seen = []
-        made = again(posed, first, second, jobs=2, on_row=seen.append)
+        made = repeated_call(posed, first, second, jobs=2, on_row=seen.append)
         assert made.rows == table.rows
         assert sorted(map(repr, seen)) == sorted(map(repr, table.rows))
 
@@ -154,11 +154,11 @@ def test_a_dask_cluster_changes_nothing(alone, tmp_path):
     with cluster, distributed.Client(cluster) as client, joblib.parallel_config("dask"):
         for name in ("grid", "family"):
             posed, *points, table = alone[name]
-            assert again(posed, *points, jobs=-1, resume=tmp_path / name) == table
+            assert repeated_call(posed, *points, jobs=-1, resume=tmp_path / name) == table
         loaded = client.run(lambda: [*sys.modules]).values()
         assert any("ldpopt.frontiers.run" in modules for modules in loaded)
     posed, *points, table = alone["family"]
-    assert again(posed, *points, resume=tmp_path / "family") == table
+    assert repeated_call(posed, *points, resume=tmp_path / "family") == table
 
 
 SCRIPT = """
@@ -186,13 +186,13 @@ def test_a_killed_run_goes_on(alone, tmp_path, name):
         os.kill(run.pid, signal.SIGKILL)
     done = {path: path.stat().st_mtime_ns for path in folder.glob("part-*.json")}
     assert 0 < len(done) < (4 if name == "grid" else 2)
-    assert again(posed, *points, resume=folder) == table
+    assert repeated_call(posed, *points, resume=folder) == table
     assert all(path.stat().st_mtime_ns == before for path, before in done.items())
     assert not list(folder.glob(".*"))
 
 
 @pytest.mark.full
-def test_an_interrupted_run_keeps_what_is_done(alone, tmp_path):
+def test_an_interrupted_run_keeps_its_finished_parts(alone, tmp_path):
     """Ctrl-C in mid-run leaves whole parts and no other file; so it does with two processes."""
     posed, *points, table = alone["grid"]
 
@@ -223,7 +223,7 @@ def test_another_problem_is_refused(alone, tmp_path):
     ]
     for other in others:
         with pytest.raises(InvalidInput, match="folder of the same frontier"):
-            again(*other, resume=tmp_path / "run")
+            repeated_call(*other, resume=tmp_path / "run")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -254,7 +254,7 @@ def test_other_folders_are_refused(alone, tmp_path):
 
 
 @pytest.mark.full
-def test_a_failing_point_is_said(tmp_path):
+def test_the_error_of_a_failing_point_reaches_the_caller(tmp_path):
     """An error in a worker reaches the caller, and what was finished stays."""
     infinite = Divergence(CHI_SQUARED, [0.2, 0.3, 0.5], [0.5, 0.5, 0.0])
 

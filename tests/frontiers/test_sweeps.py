@@ -62,7 +62,7 @@ def test_rows_are_the_designs():
             assert row.guarantees == design.guarantees
 
 
-def test_other_utilities_and_own_constraints():
+def test_sweeps_accept_all_utilities_and_user_constraints():
     """Losses, informations, utilities of the parameter, and a constraint that the package does not know."""
     losses = sweep(ExpectedLoss(None, 1 - np.eye(3)), LocalDP, [0.5, 1.0])
     assert losses.value == pytest.approx([-2 / (math.exp(e) + 2) for e in (0.5, 1.0)], rel=1e-8)
@@ -90,7 +90,7 @@ def test_errors_are_bounded_from_below():
     assert "upper_bound" not in made.to_pandas()
 
 
-def test_tables():
+def test_all_formats_show_the_same_rows():
     """CSV, DataFrame, text and HTML show the same rows."""
     table = sweep(utility(3, 1), lambda at: [LocalDP(at[0]), TotalVariation(at[1])], [(1.0, 0.2), (1.0, 0.3)])
     rows = list(csv.DictReader(io.StringIO(table.to_csv())))
@@ -101,7 +101,7 @@ def test_tables():
     assert "certified" in repr(table.rows[0])
 
 
-def test_bad_input():
+def test_empty_ranges_and_bad_parameters_are_refused():
     """Empty ranges, parameters, utilities and constraints that are none are refused."""
     problem = utility(3, 1)
     with pytest.raises(InvalidInput, match="at least one parameter"):

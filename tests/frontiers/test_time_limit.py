@@ -80,7 +80,7 @@ def test_a_folder_of_another_limit_is_refused(tmp_path):
             sweep(SMALL, LocalDP, [0.5], resume=tmp_path / "run", time_limit=limit)
 
 
-def test_a_cancelled_sweep_goes_on_where_it_was(tmp_path):
+def test_a_cancelled_sweep_resumes_from_its_finished_rows(tmp_path):
     """What the listener raises is passed on; finished rows are whole in the folder, and the next run uses them."""
 
     class Cancelled(Exception):

@@ -128,7 +128,7 @@ def test_files_that_hold_no_channel(tmp_path, name, text, message):
         read_channel(path)
 
 
-def test_csv_refuses_what_it_cannot_keep(tmp_path):
+def test_csv_refuses_labels_and_guarantees_it_would_lose(tmp_path):
     """Labels that CSV would change, and guarantees, are refused for CSV and nothing is written."""
     for labels in ([(0, "a"), (1, "a")], [1.5, 2.5], [1, 0], ["0", "1"], [" a", "b"], ["", "b"], [True, False]):
         with says("labels that are strings, or 0, 1, 2, ..., for a CSV file (JSON keeps the others)"):

@@ -13,8 +13,8 @@ from ldpopt.io import to_opendp
 FLIP = Channel([[0.75, 0.25], [0.25, 0.75]], ["yes", "no"], ["yes", "no"])
 
 
-def test_missing_package_is_said(monkeypatch):
-    """Without OpenDP the error says what to install; a channel without an epsilon is refused before that."""
+def test_a_missing_package_is_named(monkeypatch):
+    """Without OpenDP the error names the extra; a channel without an epsilon is refused before that."""
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(MissingExtra, match=r"ldpopt\[interop\]"):
@@ -29,7 +29,7 @@ class TestWithOpenDP:
         prelude = pytest.importorskip("opendp.prelude")
         prelude.enable_features("contrib", "honest-but-curious")
 
-    def test_the_map_is_what_the_integers_prove(self):
+    def test_the_map_is_the_proved_epsilon(self):
         """One answer or another differ by the proved epsilon, an answer from itself by none."""
         for made in (FLIP, FLIP.exact(8), optimal_channel(MutualInformation([0.5, 0.3, 0.2]), LocalDP(1.0))):
             measurement = to_opendp(made)
@@ -37,7 +37,7 @@ class TestWithOpenDP:
             assert measurement.map(1) == exact.proof().epsilon
             assert measurement.map(0) == 0.0
 
-    def test_composition(self):
+    def test_opendp_composes_the_measurement(self):
         """OpenDP composes it: two uses have twice the epsilon."""
         import opendp.prelude as dp
 

@@ -56,7 +56,7 @@ def test_the_forms_a_pair_may_take(put, name, text, options, labels, names):
 @pytest.mark.parametrize(
     ("name", "text"), [("p.csv", "p0,p1\n1,10\n3,10\n"), ("p.json", '{"p0": [1, 3], "p1": [10, 10]}')]
 )
-def test_counts_are_taken_only_when_asked_for(put, name, text):
+def test_counts_are_accepted_only_when_announced(put, name, text):
     """Counts are refused with advice, and divided by their sum when they are announced."""
     path = put(text, name)
     with says(f"{path}: p0: expected entries that sum to 1 within 1e-09 (divide counts by their sum), got 4.0"):
@@ -162,7 +162,7 @@ BAD_MICRODATA = [
 
 
 @pytest.mark.parametrize(("text", "message"), BAD_MICRODATA)
-def test_microdata_that_hold_no_pair(put, text, message):
+def test_microdata_without_a_pair_are_refused(put, text, message):
     """One group or three, empty cells, ragged lines and missing columns are errors with the file and the line."""
     path = put(text)
     with says(f"{path}: expected") as caught:
@@ -177,7 +177,7 @@ def test_one_column_cannot_be_both(put):
 
 
 @given(st.lists(st.tuples(st.sampled_from('ab,c"\n'), st.sampled_from("uv")), min_size=1, max_size=30))
-def test_microdata_counts_what_is_there(tmp_path_factory, rows):
+def test_microdata_counts_agree_with_a_dictionary(tmp_path_factory, rows):
     """On any table of respondents, the counts are those of a dictionary, or the error is an InvalidInput."""
     path = tmp_path_factory.mktemp("m") / "m.csv"
     with path.open("w", encoding="utf-8", newline="") as file:

@@ -40,7 +40,7 @@ def test_order_two_is_the_chi_squared_of_a_linear_test(mechanism):
 
 @pytest.mark.parametrize("mechanism", [laplace(0.05), laplace(3.0), gaussian(0.4), gaussian(4.0), staircase(2.0, 0.7)])
 @pytest.mark.parametrize("order", [1.05, 1.5, 3.0, 20.0])
-def test_bracket(mechanism, order):
+def test_the_bracket_encloses_a_scan_over_features(mechanism, order):
     """The bracket is narrow, holds a scan over features, and lies below the unrestricted divergence."""
     guarantee = mechanism.restricted_renyi(order)
     power = order / (order - 1)
@@ -62,7 +62,7 @@ def test_restriction_never_raises_the_divergence(order):
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize(("c", "power"), [(0.01, 1.05), (0.01, 3.0), (1.0, 1.05), (1.0, 1.5), (37.0, 1.5), (37.0, 3.0)])
-def test_moments_against_fifty_digits(c, power):
+def test_moments_agree_with_fifty_digits(c, power):
     """E|Y + c|^A of Laplace, normal and staircase noise, by quadrature at 50 digits: within the ball."""
     mp.dps = 50
     steps = staircase(2.0, 0.3)

@@ -51,7 +51,7 @@ def test_cumulants_agree_with_quadrature(pair):
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 5.0])
-def test_laplace_against_fifty_digits(epsilon):
+def test_laplace_agrees_with_fifty_digits(epsilon):
     """Laplace: TV = 1 - e^(-epsilon/2); Rényi as in [M, Table II]; KL = epsilon - 1 + e^-epsilon (50 digits)."""
     mp.dps = 50
     e, pair = mp.mpf(epsilon), LaplacePair(epsilon)
@@ -68,7 +68,7 @@ def test_laplace_against_fifty_digits(epsilon):
 
 
 @pytest.mark.parametrize("mu", [0.01, 1.0, 6.0])
-def test_gaussian_against_fifty_digits(mu):
+def test_gaussian_agrees_with_fifty_digits(mu):
     """Gaussian: delta(t) = Phi(-t/mu + mu/2) - e^t Phi(-t/mu - mu/2), far tails included; Rényi order mu^2/2."""
     mp.dps = 50
     m, pair = mp.mpf(mu), GaussianPair(mu)
@@ -85,7 +85,7 @@ def test_gaussian_against_fifty_digits(mu):
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_concentration_of_laplace(epsilon):
+def test_concentration_of_laplace_agrees_with_a_scan(epsilon):
     """rho is the KL divergence (attained as the order falls to 1); mu too; tau is found by a fine scan in between."""
     pair = LaplacePair(epsilon)
     kl = epsilon - 1 + math.exp(-epsilon)
@@ -103,7 +103,7 @@ def test_concentration_of_laplace(epsilon):
     assert mcdp.tau.value / mcdp.tau.lower - 1 <= 1e-9
 
 
-def test_concentration_of_gaussian():
+def test_concentration_of_gaussian_agrees_with_the_papers():
     """mu^2/2-zCDP at every xi <= 0 shift, bounded orders included [BS, Prop 1.6]; (mu^2/2, mu)-mCDP [DR, Thm 3.2]."""
     pair = GaussianPair(0.8)
     assert pair.zcdp().value == pytest.approx(0.32, rel=1e-12)
@@ -113,7 +113,7 @@ def test_concentration_of_gaussian():
 
 
 @pytest.mark.full
-def test_bracketed_supremum_without_closed_forms():
+def test_the_generic_bracket_contains_the_closed_form():
     """The generic bracket of rho contains the closed form, at bounded orders and shifts too."""
     pair, plain = LaplacePair(1.0), quadrature(LaplacePair(1.0))
     for arguments in ((0.0, math.inf), (0.05, math.inf), (0.0, 3.0), (-0.2, 8.0)):
@@ -123,7 +123,7 @@ def test_bracketed_supremum_without_closed_forms():
     assert generic.value / generic.lower - 1 < 1e-8
 
 
-def test_a_user_pair_in_both_directions():
+def test_a_user_pair_has_the_worse_direction():
     """For a pair that is not symmetric the worse direction counts."""
     pair = ContinuousPair(lambda x: -x, lambda x: math.log(2) - 2 * x, (0.0, math.inf))
     kl = max(math.log(1 / 2) + 2 - 1, math.log(2) + 1 / 2 - 1)
@@ -133,7 +133,7 @@ def test_a_user_pair_in_both_directions():
     assert pair.zcdp().value == math.inf
 
 
-def test_second_order_exponential():
+def test_the_second_order_exponential_keeps_its_digits_near_zero():
     """exp(x) - 1 - x keeps its digits near 0."""
     mp.dps = 40
     for x in (-3.0, -0.4, -1e-9, 1e-12, 0.3, 2.0):
@@ -173,7 +173,7 @@ def test_an_epsilon_that_the_densities_exceed_is_refused():
 
 @pytest.mark.parametrize("pair", PAIRS, ids=repr)
 @pytest.mark.parametrize("delta", [0.5, 1e-6])
-def test_epsilon_at_delta_by_quadrature_and_by_closed_form(pair, delta):
+def test_epsilon_at_delta_agrees_by_quadrature_and_in_closed_form(pair, delta):
     """Both brackets can be true, the curve at the value is at most delta, and Laplace has eps + 2 log(1 - delta)."""
     found = pair.approximate_dp(delta)
     assert overlap(found, quadrature(pair).approximate_dp(delta))

@@ -36,7 +36,7 @@ def test_fast_transform_matches_the_definition():
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.69, 0.7, 1.5, 5.0, 300.0])
-def test_block_structure(epsilon):
+def test_blocks_and_widths_are_powers_of_two(epsilon):
     """Blocks and width are powers of two with room for every answer, and no more than the paper's K."""
     for k in (2, 3, 4, 7, 8, 100):
         m = hadamard_response(k, epsilon)
@@ -83,7 +83,7 @@ def test_eta_covers_the_floats_of_the_channel(k, epsilon):
 
 
 @pytest.mark.parametrize(("buckets", "prime"), [(2, 7), (3, 7), (5, 11), (7, 7)])
-def test_collision_probability_by_counting_all_hashes(buckets, prime):
+def test_the_collision_probability_agrees_with_a_count(buckets, prime):
     """Over all hashes of the family, two answers share a bucket with the stated probability, whichever two."""
     oracle = local_hashing(6, 1.0, buckets, prime)
     a, b = (part.ravel() for part in np.indices((prime, prime)))
@@ -93,15 +93,15 @@ def test_collision_probability_by_counting_all_hashes(buckets, prime):
             assert np.mean(hashed[v] == hashed[w]) == pytest.approx(oracle.collision, abs=1e-15)
 
 
-def test_total_variation_in_closed_form():
-    """With an ideal hash it is (1 - 1/g)(e - 1)/(e + g - 1)."""
+def test_total_variation_agrees_with_its_closed_form():
+    """The total variation with an ideal hash is (1 - 1/g)(e - 1)/(e + g - 1)."""
     oracle = local_hashing(100, 1.5, 4)
     e = math.exp(1.5)
     assert oracle.eta == pytest.approx(0.75 * (e - 1) / (e + 3), rel=1e-9)
 
 
-def test_optimised_number_of_buckets():
-    """The optimised number of buckets is the whole number nearest to e^epsilon + 1."""
+def test_the_optimized_number_of_buckets_is_the_nearest_integer():
+    """The optimized number of buckets is the integer nearest to e^epsilon + 1."""
     assert [optimized_local_hashing(9, e).buckets for e in (0.1, 1.0, 2.0)] == [2, 4, 8]
 
 

@@ -12,7 +12,7 @@ from ldpopt.mechanisms import Gaussian, GaussianPair, LaplacePair, gaussian, lap
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
-def test_guarantees_of_laplace(epsilon):
+def test_laplace_guarantees_are_closed_forms(epsilon):
     """epsilon-DP and (1 - e^(-epsilon/2))-TV, whatever the sensitivity; variance 2 (sensitivity/epsilon)^2."""
     m = laplace(epsilon, 3.0)
     assert m.pair == LaplacePair(epsilon)
@@ -22,7 +22,7 @@ def test_guarantees_of_laplace(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1e-5, 0.1, 1.0, 10.0])
-def test_restricted_kl_of_laplace(epsilon):
+def test_restricted_kl_of_laplace_is_its_supremum(epsilon):
     """The formula of [CIM, Thm 9] is the supremum of a - log E exp(a Y) = a + log(1 - a^2/epsilon^2) over a."""
     guarantee = laplace(epsilon, 2.0).restricted_kl()
     if epsilon > 1e-3:
@@ -56,14 +56,14 @@ def test_the_cumulant_of_a_large_epsilon_is_enclosed_of_laplace(epsilon):
     assert tau.lower <= tau.value <= tau.lower * (1 + 1e-9) <= epsilon
 
 
-def test_moment_generating_function_by_quadrature_of_laplace():
+def test_the_moment_generating_function_of_laplace_agrees_with_quadrature():
     """E exp(a Y) = 1/(1 - a^2/epsilon^2): the step of [CIM, Thm 9] that the closed form rests on."""
     a, epsilon = 0.4, 1.0
     value = 2 * quad(lambda y: epsilon / 2 * math.exp(-epsilon * y) * math.cosh(a * y), 0, 100)[0]
     assert value == pytest.approx(1 / (1 - (a / epsilon) ** 2), rel=1e-10)
 
 
-def test_sample_of_laplace():
+def test_laplace_samples_have_the_stated_scale():
     """Noise has the stated scale (seed 1, 5 standard errors), shape and type."""
     m, rng = laplace(0.5), np.random.default_rng(1)
     noise = m.sample(np.zeros(20_000), rng)
@@ -91,7 +91,7 @@ def test_bad_input_is_refused_of_laplace(call, message):
 
 
 @pytest.mark.parametrize(("sigma", "sensitivity"), [(1.0, 1.0), (4.0, 2.0), (0.2, 1.0)])
-def test_guarantees_of_gaussian(sigma, sensitivity):
+def test_gaussian_guarantees_are_closed_forms(sigma, sensitivity):
     """(2 Phi(mu/2) - 1)-TV [GI, eq. 17] and mu^2/2-zCDP for mu = sensitivity/sigma; no finite epsilon."""
     m = gaussian(sigma, sensitivity)
     mu = sensitivity / sigma
@@ -111,13 +111,13 @@ def test_trade_off_is_gaussian_dp_of_gaussian():
     assert gaussian(0.7).pair.trade_off_at([0.0, 1.0]).tolist() == pytest.approx([1.0, 0.0], abs=1e-11)
 
 
-def test_restricted_kl_is_all_of_it_of_gaussian():
+def test_restricted_kl_of_gaussian_is_its_whole_kl():
     """Affine features reach the whole KL divergence of the Gaussian mechanism [CIM, Thm 10]."""
     m = gaussian(2.5, 2.0)
     assert m.restricted_kl().value == pytest.approx(m.pair.renyi(1).value, rel=1e-12)
 
 
-def test_sample_of_gaussian():
+def test_gaussian_samples_have_the_stated_variance():
     """Noise has the stated variance (seed 1, 5 standard errors)."""
     noise = gaussian(2.0).sample(np.zeros(20_000), np.random.default_rng(1))
     assert np.var(noise) == pytest.approx(4.0, rel=5 * math.sqrt(2 / 20_000))
@@ -193,8 +193,8 @@ def test_classical_noise_is_more_of_gaussian():
     assert Gaussian.for_approximate_dp(0.5, 1e-5).sigma < math.sqrt(2 * math.log(1.25e5)) / 0.5
 
 
-def test_what_no_noise_meets_is_refused_of_gaussian():
-    """delta of 0 and 1, negative epsilon and sensitivities are errors."""
+def test_impossible_gaussian_calibrations_are_refused():
+    """A delta of 0 or 1, a negative epsilon and bad sensitivities are refused."""
     for bad in ((1.0, 0.0), (1.0, 1.0), (-1.0, 0.1), (math.nan, 0.1), (1.0, 0.1, 0.0)):
         with pytest.raises(InvalidInput):
             Gaussian.for_approximate_dp(*bad)

@@ -37,7 +37,7 @@ LARGE = [
 
 
 @pytest.mark.parametrize("oracle", SMALL, ids=repr)
-def test_guarantees_of_the_whole_matrix(oracle):
+def test_the_whole_matrix_has_the_stated_guarantees(oracle):
     """The tabulated channel is epsilon-LDP and eta-TV as the closed forms say, and wastes neither."""
     channel = oracle.channel()
     np.testing.assert_allclose(channel.matrix.sum(axis=1), 1, rtol=0, atol=1e-13)
@@ -77,7 +77,7 @@ def test_samples_follow_the_channel(oracle):
 
 
 @pytest.mark.parametrize("oracle", LARGE, ids=repr)
-def test_simulated_estimates(oracle):
+def test_simulated_estimates_are_within_five_standard_errors(oracle):
     """With too many reports to tabulate, simulated estimates are within 5 standard errors (seed 6)."""
     rng = np.random.default_rng(6)
     p, n = rng.dirichlet(np.ones(40)), 20_000
@@ -126,8 +126,8 @@ def test_bad_parameters_are_refused(make):
         make(4, -1.0)
 
 
-def test_published_variances_at_frequency_zero():
-    """Optimised unary encoding: 4e/(n(e-1)^2); symmetric: e^(1/2)/(n(e^(1/2)-1)^2), e = exp(epsilon) [LH]."""
+def test_variances_at_frequency_zero_are_the_published_ones():
+    """Optimized unary encoding: 4e/(n(e-1)^2); symmetric: e^(1/2)/(n(e^(1/2)-1)^2), e = exp(epsilon) [LH]."""
     for epsilon in (0.3, 1.0, 2.0):
         e, h = math.exp(epsilon), math.exp(epsilon / 2)
         assert optimized_unary_encoding(9, epsilon).variance(0.0, 10) == pytest.approx(4 * e / (10 * (e - 1) ** 2))
@@ -138,7 +138,7 @@ def test_published_variances_at_frequency_zero():
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 2.0, 40.0])
-def test_total_variation_in_closed_form(epsilon):
+def test_total_variation_agrees_with_its_closed_form(epsilon):
     """Symmetric unary encoding is tanh(epsilon/4)-TV, the optimised one tanh(epsilon/2)/2-TV, whatever k."""
     for k in (2, 100):
         assert unary_encoding(k, epsilon).eta == pytest.approx(math.tanh(epsilon / 4), abs=1e-13)
@@ -160,7 +160,7 @@ def test_bits_have_their_probabilities(epsilon):
     assert abs(together - oracle.other**2) <= 5 * oracle.other / math.sqrt(18 * n) + 1e-12
 
 
-def test_an_epsilon_below_what_the_bits_give_is_refused():
+def test_an_epsilon_below_that_of_the_bits_is_refused():
     """A ledger would believe it: own 0.9 and other 0.1 are log 81 apart, and at that epsilon they are accepted."""
     true = math.log(81)
     with pytest.raises(InvalidInput, match=r"epsilon: expected at least 4\.394"):

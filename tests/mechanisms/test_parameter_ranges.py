@@ -293,7 +293,7 @@ def compared(case: Case) -> list[str]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_few_parameters_of_each_family(family):
+def test_six_parameters_of_each_family_agree(family):
     """Six draws of each family in the first tier."""
     with mp.workdps(60):
         cases = [FAMILIES[family](np.random.default_rng([7, n])) for n in range(6)]
@@ -302,7 +302,7 @@ def test_a_few_parameters_of_each_family(family):
 
 @pytest.mark.full
 @pytest.mark.parametrize("family", FAMILIES)
-def test_many_parameters_of_each_family(family):
+def test_three_hundred_parameters_of_each_family_agree(family):
     """Three hundred draws of each family."""
     with mp.workdps(60):
         cases = [FAMILIES[family](np.random.default_rng([8, n])) for n in range(300)]

@@ -37,7 +37,7 @@ from ldpopt.privacy import hockey_stick, local_dp, total_variation
 
 @pytest.mark.parametrize("k", [2, 3, 10, 200])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 2.0, 50.0])
-def test_closed_form_and_guarantees(k, epsilon):
+def test_randomized_response_has_its_closed_form_and_guarantees(k, epsilon):
     """e/(e+k-1) on the diagonal, 1/(e+k-1) off it; epsilon-LDP, (e-1)/(e+k-1)-TV."""
     q = randomized_response(k, epsilon)
     total = math.exp(epsilon) + k - 1
@@ -61,7 +61,7 @@ def test_bad_k_is_refused(k):
 
 @pytest.mark.parametrize(("k", "size"), [(2, 1), (5, 1), (5, 2), (5, 4), (9, 4)])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 3.0])
-def test_closed_form_and_guarantees_of_subset_selection(k, size, epsilon):
+def test_subset_selection_has_its_closed_form_and_guarantees(k, size, epsilon):
     """A subset has weight e if it holds the answer, else 1; epsilon-LDP with the stated total variation."""
     q = subset_selection(k, epsilon, size)
     e = math.exp(epsilon)
@@ -82,7 +82,7 @@ def test_size_one_is_randomized_response():
     ("k", "epsilon", "size", "known"),
     [(5, 0.5, 2, 50.258657), (5, 1.0, 1, 12.229751), (6, 0.8, 2, None), (7, 2.0, 3, None)],
 )
-def test_published_variance(k, epsilon, size, known):
+def test_the_variance_is_the_published_one(k, epsilon, size, known):
     """At the uniform distribution the least total variance is (k-1)^2 (de + k-d)^2 / (n k d (k-d) (e-1)^2) [YB]."""
     q, p, e = subset_selection(k, epsilon, size).matrix, np.full(k, 1 / k), math.exp(epsilon)
     information = (q / (p @ q)) @ q.T
@@ -93,7 +93,7 @@ def test_published_variance(k, epsilon, size, known):
         assert least == pytest.approx(known, abs=1e-6)
 
 
-def test_labels():
+def test_outputs_of_subset_selection_are_tuples_of_labels():
     """Outputs are tuples of input labels."""
     assert subset_selection(3, 1.0, 2, inputs=["x", "y", "z"]).outputs == (("x", "y"), ("x", "z"), ("y", "z"))
 
@@ -116,7 +116,7 @@ def test_entries_are_those_of_equations_23_and_24():
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1, 1.0, 4.0, 30.0, 500.0])
-def test_guarantees(epsilon):
+def test_the_binary_mechanism_has_tight_guarantees(epsilon):
     """The binary mechanism is epsilon-LDP and tanh(epsilon/2)-TV, and wastes almost nothing of either."""
     q = binary([0.8, 0.2], [0.3, 0.7], epsilon)
     assert epsilon - 1.5e-14 * (1 + epsilon) <= local_dp(q).lower <= float(local_dp(q)) <= epsilon
@@ -135,7 +135,7 @@ def test_keeps_the_most_total_variation_of_any_epsilon_ldp_channel():
         assert kept == pytest.approx(math.tanh(0.45) * TOTAL_VARIATION(p0, p1), abs=1e-13)
 
 
-def test_labels_of_binary():
+def test_the_binary_mechanism_has_the_labels_of_the_caller():
     """Inputs carry the labels they are given."""
     q = binary([0.8, 0.2], [0.3, 0.7], 1.0, inputs=["yes", "no"])
     assert q.inputs == ("yes", "no")
@@ -249,7 +249,7 @@ def test_the_float_channel_measures_the_same(epsilon):
     assert math.isinf(float(local_dp(made)))
 
 
-def test_it_beats_the_coin_by_the_promised_share():
+def test_the_two_step_mechanism_beats_the_coin_by_the_stated_share():
     """Three-piece f on three even answers: e(e-1)/((e+1)(2e^2+e-2)) above the coin, 8.355 % at epsilon = 0.757."""
     epsilon = 0.757
     e = math.exp(epsilon)
@@ -275,7 +275,7 @@ def test_labels_and_refusals():
 
 @pytest.mark.parametrize("k", [2, 3, 6, 7, 40])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 3.0, 60.0])
-def test_guarantees_of_truncated_geometric(k, epsilon):
+def test_truncated_geometric_has_its_guarantees(k, epsilon):
     """epsilon-LDP over all pairs, and the total variation of the two extreme answers in closed form."""
     m = truncated_geometric(k, epsilon)
     assert epsilon - 1e-13 * (1 + epsilon) <= local_dp(m).lower <= float(local_dp(m)) <= epsilon
@@ -318,7 +318,7 @@ P0, P1 = [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]
 
 @pytest.mark.parametrize("blocks", [[[0], [1], [2], [3]], [[0, 1], [2], [3]], [[3, 2], [1, 0]], [[0], [1, 2, 3]]])
 @pytest.mark.parametrize("epsilon", [1e-7, 0.3, 1.0, 6.0, 200.0])
-def test_closed_form_and_guarantees_of_sort_partition_randomize(blocks, epsilon):
+def test_sort_partition_randomize_has_its_closed_form_and_guarantees(blocks, epsilon):
     """The block with weight e/(e+m-1), every other with 1/(e+m-1); epsilon-LDP, (e-1)/(e+m-1)-TV."""
     q = sort_partition_randomize(P0, P1, epsilon, blocks)
     total = math.exp(epsilon) + len(blocks) - 1
@@ -329,7 +329,7 @@ def test_closed_form_and_guarantees_of_sort_partition_randomize(blocks, epsilon)
     assert float(total_variation(q)) == pytest.approx(math.expm1(epsilon) / total, abs=1e-13)
 
 
-def test_special_cases():
+def test_special_partitions_are_known_mechanisms():
     """Singletons give randomized response, the two sides of ratio one the binary mechanism, one block a constant."""
     assert sort_partition_randomize(P0, P1, 1.0, [[0], [1], [2], [3]]) == randomized_response(4, 1.0)
     assert sort_partition_randomize(P0, P1, 1.0, [[0, 1], [2, 3]]) == binary(P0, P1, 1.0)
@@ -398,7 +398,7 @@ def test_no_distribution_has_a_larger_risk(f):
             assert f(p, sampler.row(p)) <= risk * (1 + 1e-12)
 
 
-def test_the_printed_form():
+def test_the_risk_agrees_with_its_printed_form():
     """The risk is e/(e+k-1) f((e+k-1)/e) + (k-1)/(e+k-1) f(0), here with the generator itself."""
     for f in FINITE:
         share = math.e / (math.e + 4)
@@ -427,7 +427,7 @@ def test_nearly_uniform_distributions_are_left_as_they_are():
     assert PrivateSampler(3, 2.0).row(p) == pytest.approx(p, abs=1e-15)
 
 
-def test_bad_input():
+def test_bad_sizes_and_distributions_are_refused():
     """Sizes, levels and distributions are checked."""
     with pytest.raises(InvalidInput, match="k: expected"):
         PrivateSampler(1, 1.0)

@@ -54,20 +54,20 @@ def disagreeing(rates, sigmas, orders):
     return wrong
 
 
-def test_renyi_of_integer_orders():
+def test_renyi_of_integer_orders_is_exact():
     """Settings from rate 1e-6 to nearly 1, sigma 0.1 to 100, orders up to 1000: enclosed, to nine digits, and exact."""
     assert disagreeing((1e-6, 0.01, 0.9), (0.1, 1.0, 100.0), (2, 16, 256, 1000)) == []
 
 
 @pytest.mark.full
-def test_renyi_of_integer_orders_over_all_settings():
+def test_renyi_of_integer_orders_is_exact_over_all_settings():
     """294 settings, orders up to 10,000."""
     assert disagreeing(RATES, SIGMAS, ORDERS) == []
 
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize(("rate", "sigma"), [(1e-6, 1.0), (0.9, 0.3)])
-def test_renyi_between_integers_in_both_directions(rate, sigma):
+def test_renyi_between_integers_is_enclosed_in_both_directions(rate, sigma):
     """Orders near 1 and between integers; the direction from the noise to the mixture is never larger."""
     pair = gaussian(sigma).pair.subsampled(rate)
     with mp.workdps(50):
@@ -106,7 +106,7 @@ def test_no_setting_overflows():
                 assert found.value >= (order * math.log(rate) / (order - 1) + order * pair.base.mu**2 / 2) * (1 - 1e-12)
 
 
-def test_plain_normals_far_in_the_tail():
+def test_plain_normals_do_not_overflow_far_in_the_tail():
     """Two normal densities of a caller at order 50: an estimate near 25, not called exact, and no overflow."""
     pair = gaussian(1.0).pair
     plain = ContinuousPair(pair.log_p, pair.log_q, pair.edges)
@@ -120,7 +120,7 @@ def test_plain_normals_far_in_the_tail():
 
 @pytest.mark.parametrize("rate", [1e-6, 0.2, 0.9])
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 5.0])
-def test_delta_in_each_direction(rate, sigma):
+def test_delta_is_enclosed_in_each_direction(rate, sigma):
     """Both closed forms at losses of both signs; far tails stay above zero where the truth is."""
     pair = gaussian(sigma).pair.subsampled(rate)
     mu, r = mpf(pair.base.mu), mpf(rate)
@@ -146,7 +146,7 @@ def test_delta_in_each_direction(rate, sigma):
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize(("rate", "epsilon"), [(1e-6, 0.01), (0.2, 1.0), (0.9, 20.0)])
-def test_sampled_laplace(rate, epsilon):
+def test_measures_of_sampled_laplace_agree_with_sums_and_quadrature(rate, epsilon):
     """Integer orders by the binomial sum over [M, Table II], and the other measures between quadrature's ends."""
     pair = laplace(epsilon).pair.subsampled(rate)
     with mp.workdps(60):
@@ -180,7 +180,7 @@ def test_cumulants_of_small_arguments_keep_their_digits():
             assert high == pytest.approx(s * s / 2 * variance, rel=1e-6)
 
 
-def test_concentration_of_a_sampled_gaussian():
+def test_concentration_of_a_sampled_gaussian_agrees_with_a_scan():
     """rho is that of the noise, which large orders come near; over bounded orders it is the largest of a scan."""
     pair = gaussian(1.0).pair.subsampled(0.2)
     assert pair.zcdp().value == pytest.approx(0.5, rel=1e-12)

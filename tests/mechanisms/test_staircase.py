@@ -60,7 +60,7 @@ def test_kl_is_epsilon_times_eta():
 @pytest.mark.parametrize(
     ("erasure", "rho", "interior"), [(0.3, 0.323482, False), (0.9, 0.082192, True), (0.0, 0.462117, False)]
 )
-def test_zero_concentration_of_epsilon_and_eta_together(erasure, rho, interior):
+def test_rho_exceeds_epsilon_eta_only_when_much_is_erased(erasure, rho, interior):
     """sup of D/order is epsilon eta while little is erased, and more, at an interior order, when much is."""
     eta = (1 - erasure) * math.tanh(0.5)
     pair = dominating_pair(1.0, 0.0, eta)
@@ -70,7 +70,7 @@ def test_zero_concentration_of_epsilon_and_eta_together(erasure, rho, interior):
     assert (value > eta + 1e-3) == interior
 
 
-def test_what_does_not_bind_is_ignored():
+def test_a_cap_that_does_not_bind_is_ignored():
     """eta above its largest value for (epsilon, delta) changes nothing; delta above eta is eta."""
     np.testing.assert_allclose(
         dominating_pair(1.0, 0.1, 0.99).p, dominating_pair(1.0, 0.1, 0.1 + 0.9 * math.tanh(0.5)).p, rtol=0, atol=1e-13
@@ -81,7 +81,7 @@ def test_what_does_not_bind_is_ignored():
     assert float(total_variation(dominating_pair(1.0, 0.0, 0.0).channel)) <= 1e-14
 
 
-def test_value_semantics():
+def test_pairs_compare_by_their_distributions_and_are_frozen():
     """Pairs compare and hash by their distributions, and are frozen."""
     pair = FinitePair([0.5, 0.5], [0.25, 0.75])
     assert pair == FinitePair(np.array([0.5, 0.5]), [0.25, 0.75])
@@ -116,7 +116,7 @@ def steps(m, shift=0.0):
 
 
 @pytest.mark.parametrize(("epsilon", "gamma", "sensitivity"), CASES)
-def test_eta_by_summing_the_steps(epsilon, gamma, sensitivity):
+def test_eta_is_the_sum_over_steps(epsilon, gamma, sensitivity):
     """The formulas of [GI, section VI-C] for all gamma in [0, 1] are the total variation of the two densities."""
     m = staircase(epsilon, gamma, sensitivity)
     width, middle = steps(m, sensitivity)
@@ -142,7 +142,7 @@ def test_meets_the_region_exactly(epsilon, gamma, sensitivity):
 
 
 @pytest.mark.parametrize(("epsilon", "gamma", "sensitivity"), CASES)
-def test_variance_by_summing_the_steps(epsilon, gamma, sensitivity):
+def test_variance_is_the_sum_over_steps(epsilon, gamma, sensitivity):
     """The closed form of the variance is the sum over steps of density times width times mean square."""
     m = staircase(epsilon, gamma, sensitivity)
     width, middle = steps(m)
@@ -150,13 +150,13 @@ def test_variance_by_summing_the_steps(epsilon, gamma, sensitivity):
     assert m.variance == pytest.approx(direct, rel=1e-10)
 
 
-def test_known_point():
+def test_gamma_of_0_0139_corresponds_to_an_erasure_of_0_3():
     """gamma = 0.0139 at epsilon = 1 corresponds to an erasure of about 0.3 [GI, section VI-C]."""
     assert 1 - staircase(1.0, 0.0139).eta / math.tanh(0.5) == pytest.approx(0.3, abs=2e-4)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-def test_gamma_from_eta(epsilon):
+def test_both_branches_of_eta_are_inverted(epsilon):
     """Both branches of eta(gamma) are inverted, over the whole range [(1 - e^-epsilon)/2, tanh(epsilon/2)]."""
     lowest, highest = -math.expm1(-epsilon) / 2, math.tanh(epsilon / 2)
     for share in (0.0, 0.1, 0.5, 0.99, 1.0):
@@ -172,7 +172,7 @@ def test_gamma_from_eta(epsilon):
         assert high.gamma == pytest.approx(1 - gamma)
 
 
-def test_moment_generating_function():
+def test_the_moment_generating_function_agrees_with_quadrature():
     """log E exp(a Y) by quadrature, and infinite from a = epsilon/sensitivity on."""
     m = staircase(1.0, 0.3, 2.0)
     width, middle = steps(m)
@@ -187,7 +187,7 @@ def test_moment_generating_function():
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.2, 0.5, 1.0])
-def test_restricted_kl(gamma):
+def test_the_bracket_of_restricted_kl_encloses_a_scan(gamma):
     """The bracket holds a scan of a D - log E exp(a Y), and lies below the unrestricted KL divergence epsilon eta."""
     m = staircase(1.5, gamma, 2.0)
     scan = max(a * 2.0 - m.log_mgf(a) for a in np.linspace(0, 0.75, 4001)[:-1])

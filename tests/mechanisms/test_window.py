@@ -82,8 +82,8 @@ def test_the_square_wave_finds_the_shape():
 
 
 @pytest.mark.parametrize("make", MECHANISMS)
-def test_what_is_out_of_range_is_refused(make):
-    """No epsilon, too large a one, answers outside the domain, points that do not increase."""
+def test_values_out_of_range_are_refused(make):
+    """A missing or too large epsilon, answers outside the domain and points that do not increase are refused."""
     for epsilon in (0.0, -1.0, math.nan, math.inf, 21.0):
         with pytest.raises(InvalidInput):
             make(epsilon)

@@ -43,7 +43,7 @@ def test_moments_of_weighted_sums_against_thirty_digits(w, b, power):
     assert high[1] - low[0] <= 1e-12 * (1 + abs(truth))
 
 
-def test_moments_of_many_variables_by_simulation():
+def test_moments_of_many_variables_agree_with_simulation():
     """Six unequal weights, against a simulated mean (seed 5, 5 standard errors)."""
     w = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.05])
     draws = np.abs(np.random.default_rng(5).laplace(size=(400_000, 6)) @ w + 0.4) ** 1.5
@@ -151,7 +151,7 @@ def test_below_the_lowest_order_only_a_bound_is_claimed():
     assert got.value == pytest.approx(laplace(1.0).restricted_renyi(1.2).value, rel=1e-12)
 
 
-def test_simulated_error():
+def test_the_simulated_error_is_the_stated_one():
     """The squared error over simulated releases is the stated one, without bias (seed 2)."""
     workload = np.tril(np.ones((4, 4)))
     strategy = np.vstack([np.eye(4), np.ones((1, 4))])

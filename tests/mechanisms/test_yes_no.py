@@ -163,7 +163,7 @@ def test_bad_parameters_are_refused(make, message):
         make()
 
 
-def test_closed_forms_of_epsilon_and_eta():
+def test_epsilon_and_eta_have_closed_forms():
     """The formulas in the docstrings of the designs, at one point each."""
     assert warner(0.8).epsilon == pytest.approx(math.log(4), abs=1e-14)
     assert crosswise(0.2).eta == pytest.approx(0.6, abs=1e-14)
@@ -179,7 +179,7 @@ def test_closed_forms_of_epsilon_and_eta():
     assert 0.3 - 1e-12 <= Triangular.for_total_variation(0.3).eta <= 0.3
 
 
-def test_simulated_variance():
+def test_the_simulated_variance_is_the_stated_one():
     """The spread of estimates over simulated surveys is the stated variance (seed 11, 4 standard errors)."""
     rng = np.random.default_rng(11)
     design, n, surveys = kuk(0.8, 0.3, 2), 400, 4000

@@ -33,7 +33,7 @@ def cells_of_text(text):
     return found
 
 
-def made(tour):
+def executed_tour(tour):
     return json.loads(tour.with_suffix(".ipynb").read_text("utf-8"))
 
 
@@ -45,7 +45,7 @@ def joined(source):
     return source if isinstance(source, str) else "".join(source)
 
 
-def same(shown, stored):
+def is_same_output(shown, stored):
     """The same words, and numbers that agree to a thousandth, or are both next to nothing."""
     if NUMBER.sub("#", " ".join(shown.split())) != NUMBER.sub("#", " ".join(stored.split())):
         return False
@@ -72,9 +72,9 @@ def test_a_tour_runs(tour, tmp_path, monkeypatch):
     with matplotlib.rc_context({"backend": "agg"}), contextlib.redirect_stdout(printed_here):
         runpy.run_path(str(tour), run_name="__main__")
     assert list(tmp_path.iterdir()) == []
-    printed = "".join(joined(one["text"]) for one in outputs(made(tour)) if one["output_type"] == "stream")
+    printed = "".join(joined(one["text"]) for one in outputs(executed_tour(tour)) if one["output_type"] == "stream")
     assert printed_here.getvalue()
-    assert same(printed_here.getvalue(), printed), "run docs/_ext/notebooks.py " + tour.stem
+    assert is_same_output(printed_here.getvalue(), printed), "run docs/_ext/notebooks.py " + tour.stem
 
 
 @tours
@@ -89,7 +89,7 @@ def test_a_tour_is_paired_text(tour):
 @tours
 def test_the_executed_form_is_in_step(tour):
     """Cell by cell, the executed notebook has the words and the code of the text."""
-    notebook = made(tour)
+    notebook = executed_tour(tour)
     stored = [(cell["cell_type"], joined(cell["source"])) for cell in notebook["cells"]]
     assert stored == cells_of_text(tour.read_text("utf-8")), "run docs/_ext/notebooks.py " + tour.stem
 
@@ -97,7 +97,7 @@ def test_the_executed_form_is_in_step(tour):
 @tours
 def test_the_executed_form_has_outputs(tour):
     """Every code cell was run, in order and without an error or a warning, and a picture has a description."""
-    notebook = made(tour)
+    notebook = executed_tour(tour)
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     for output in outputs(notebook):
@@ -113,7 +113,7 @@ def test_the_executed_form_has_outputs(tour):
 @tours
 def test_every_exercise_has_an_answer(tour):
     """A notebook ends with two or three exercises; each has an answer, folded, that was run and prints something."""
-    cells = made(tour)["cells"]
+    cells = executed_tour(tour)["cells"]
     start = next(place for place, cell in enumerate(cells) if joined(cell["source"]).startswith("## Exercises"))
     asked = re.findall(r"(?m)^(\d)\. ", joined(cells[start]["source"]))
     assert asked in (["1", "2"], ["1", "2", "3"])
@@ -134,7 +134,7 @@ def test_the_executed_forms_are_small():
 
 def test_the_comparison_can_fail():
     """Another word, another number or a missing line is seen; a last digit is not."""
-    assert same("gap 1.2e-13, kept 0.41666", "gap 3e-14, kept 0.41667")
-    assert not same("kept 0.42", "kept 0.43")
-    assert not same("kept 0.42", "lost 0.42")
-    assert not same("kept 0.42\nmore", "kept 0.42")
+    assert is_same_output("gap 1.2e-13, kept 0.41666", "gap 3e-14, kept 0.41667")
+    assert not is_same_output("kept 0.42", "kept 0.43")
+    assert not is_same_output("kept 0.42", "lost 0.42")
+    assert not is_same_output("kept 0.42\nmore", "kept 0.42")

@@ -38,7 +38,7 @@ def everything(enclosure):
 
 @BOTH
 @pytest.mark.parametrize("sign", "+-*/")
-def test_operations_on_exact_numbers(of, sign):
+def test_operations_enclose_the_exact_result(of, sign):
     """The four operations on every pair of nasty numbers enclose the exact result, within two ulps if normal."""
     x, y = (part.ravel() for part in np.meshgrid(SIGNED, SIGNED))
     one, two = of.of(x), of.of(y)
@@ -92,7 +92,7 @@ FUNCTIONS = {
 
 @BOTH
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_all_magnitudes(of, name):
+def test_functions_are_enclosed_at_all_magnitudes(of, name):
     """exp, expm1, log, log1p and sqrt enclose the value in 200 bits, at all magnitudes and near their zeros."""
     rng = np.random.default_rng(2)
     count = 100 if of.exact else 400
@@ -124,7 +124,7 @@ def test_functions_of_all_magnitudes(of, name):
 
 
 @BOTH
-def test_functions_of_intervals(of):
+def test_functions_of_intervals_reach_both_ends(of):
     """An increasing function of an interval reaches from the value of its lower end to that of its upper."""
     for low, high in ((0.5, 2.0), (1e-300, 1e300), (0.0, 3.0), (1e-9, 1e-9)):
         x = of.between(low, high)
@@ -138,7 +138,7 @@ def test_functions_of_intervals(of):
 
 
 @BOTH
-def test_outside_of_the_domain(of):
+def test_functions_are_unbounded_outside_their_domain(of):
     """The logarithm of what may be zero is unbounded below; of what is surely negative, everything; so with roots."""
     assert of.between(0, 1).log().lower == -INF
     assert of.between(-1, 1).log().lower == -INF
@@ -154,8 +154,8 @@ def test_outside_of_the_domain(of):
 
 
 @BOTH
-def test_what_is_undefined_encloses_everything(of):
-    """NaN, inf - inf, 0 * inf and inf / inf enclose every number, and whatever is computed from them still does."""
+def test_undefined_values_enclose_every_number(of):
+    """NaN, inf - inf, 0 * inf and inf / inf enclose every number, and so do all results computed from them."""
     for made in (of.of(math.nan), of.between(math.nan, 1.0) + of.between(0, math.nan), of.of(INF) - of.of(INF),
                  of.of(INF) * 0, 0 * of.of(-INF), of.of(INF) / of.of(INF), of.between(1.0, 0.0)):  # fmt: skip
         assert everything(made)
@@ -209,7 +209,7 @@ def test_sums_and_products_of_matrices(of, scale):
 
 
 @BOTH
-def test_products_of_matrices_of_intervals(of):
+def test_products_of_interval_matrices_are_enclosed(of):
     """A product of matrices of intervals holds the products of matrices picked from the ends."""
     rng = np.random.default_rng(4)
     low_a, low_b = rng.normal(size=(3, 5)), rng.normal(size=(5, 2))
@@ -271,7 +271,7 @@ def test_random_expressions_hold_their_exact_value(tree):
 
 @BOTH
 @pytest.mark.parametrize("exponent", [0, 0.5, 1, 2, -1.5, 20, 1e-9])
-def test_powers(of, exponent):
+def test_powers_are_enclosed_narrowly(of, exponent):
     """A power of a positive number encloses it in 200 bits, and stays as narrow as exp and log allow."""
     x = np.array([1e-10, 0.3, 1.0, 1 + 2.0**-52, 7.5, 1e10])
     found = of.of(x).power(exponent)
@@ -310,8 +310,8 @@ def test_the_ends_of_numbers_that_no_float_holds(of):
 @example(Fraction(2) ** -1074 * Fraction(1, 3))
 @example(-(Fraction(2) ** 1024) - 1)
 @example(Fraction(2) ** 1024)
-def test_float_down(value):
-    """The largest float not above a Fraction, beyond the range of floats too."""
+def test_float_down_is_the_largest_float_below(value):
+    """The result is the largest float not above a Fraction, beyond the range of floats too."""
     found = float_down(value)
     assert found == -INF or Fraction(found) <= value
     assert found >= sys.float_info.max or Fraction(float(np.nextafter(found, INF))) > value
@@ -319,8 +319,8 @@ def test_float_down(value):
 
 @pytest.mark.parametrize("wrong", ["1", None, 1j, [1, "x"], [[1], [2, 3]], object()])
 @BOTH
-def test_what_is_no_number(of, wrong):
-    """Text, None, complex numbers and ragged lists are errors in words."""
+def test_values_that_are_not_numbers_are_refused(of, wrong):
+    """Text, None, complex numbers and ragged lists are refused in words."""
     with pytest.raises((InvalidInput, ValueError)):
         of.of(wrong)
 
@@ -340,8 +340,8 @@ def test_enclosures_are_not_compared_by_accident(of):
 
 
 @BOTH
-def test_certainly_at_most(of):
-    """It is True only where every number is proved to be at most every number of the other side."""
+def test_certainly_at_most_is_true_only_where_proved(of):
+    """The result is True only where every number is proved to be at most every number of the other side."""
     x = of.between([0.0, 1.0, 3.0], [1.0, 2.0, 4.0])
     assert x.certainly_at_most(2.0 + 1e-6).tolist() == [True, True, False]
     assert x.certainly_at_most(of.between(1.5, 9.0)).tolist() == [True, False, False]
@@ -380,7 +380,7 @@ def test_arrays_behave_as_numpys(of):
     assert "0." in repr(x)
 
 
-def test_the_two_arithmetics():
+def test_the_two_arithmetics_are_interchangeable():
     """`arithmetic` gives either; each takes the other's enclosures; the precision can be set and does not leak."""
     assert (arithmetic(False), arithmetic(True)) == (FLOAT, EXACT)
     third, before = EXACT.of(1) / 3, flint.ctx.prec

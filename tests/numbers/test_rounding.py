@@ -52,7 +52,7 @@ def test_toward_privacy_leaves_room(epsilon):
 
 
 @given(st.floats(1e-4, 30), st.integers(2, 1000))
-def test_a_matrix_built_from_it_stays_within_epsilon(epsilon, k):
+def test_a_matrix_of_the_rounded_growth_stays_within_epsilon(epsilon, k):
     """The log of the ratio of two float entries of k-ary randomized response never exceeds epsilon."""
     growth = math.exp(toward_privacy(epsilon))
     high, low = growth / (growth + k - 1), 1 / (growth + k - 1)
@@ -78,7 +78,7 @@ def test_a_printed_guarantee_is_never_below_the_stored_one(value, digits):
      (123456.1, 6, "123457"), (1.0986122886681098, 3, "1.1"), (1e-7, 6, "1e-07"), (1234567.0, 3, "1.24e+06"),
      (0.1, 6, "0.1"), (0.5 + 2**-53, 6, "0.5000000001"), (0.5 - 2**-54, 6, "0.5"), (-1.9999999, 6, "-1.99999")],
 )  # fmt: skip
-def test_printed_forms(value, digits, text):
+def test_printed_numbers_are_short_and_rounded_up(value, digits, text):
     """The text is short and rounded up."""
     assert ceil_digits(value, digits) == text
 

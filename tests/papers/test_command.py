@@ -26,7 +26,7 @@ def refused(run):
     return refuse
 
 
-def test_one_experiment(run, tmp_path):
+def test_one_experiment_writes_its_folder_and_verdict(run, tmp_path):
     """A quick run writes the experiment's folder and an index page, and says the verdict."""
     result = run("m-lemma-1-step", "--quick")
     assert result.exit_code == 0, result.stderr
@@ -45,8 +45,8 @@ def test_the_list_shows_every_verdict(run):
     assert "holds loosely" in result.stdout
 
 
-def test_what_is_refused(refused, tmp_path):
-    """An unknown name, none of the three ways or two of them, and a file where the folder should be."""
+def test_bad_names_options_and_folders_are_refused(refused, tmp_path):
+    """An unknown name, zero or two of the three options, and a file in place of the folder are refused."""
     assert "experiment: expected one of" in refused("gi-theorem-99")
     assert "pass exactly one of NAME, --all and --list" in refused()
     refused("m-lemma-1-step", "--all")

@@ -18,7 +18,7 @@ def test_recorded_verdicts_belong_to_experiments():
 
 
 @pytest.mark.parametrize("name", recorded() if HERE else [])
-def test_the_folder_of_a_claim(name):
+def test_the_folder_of_a_claim_is_complete(name):
     """A folder has its script, parameters of both forms, numbers, picture, description and the verdict recorded."""
     folder = FOLDER / name
     found = {path.name for path in folder.iterdir()} - {"__pycache__"}
@@ -35,7 +35,7 @@ def test_the_folder_of_a_claim(name):
 
 
 @pytest.mark.parametrize("name", recorded() if HERE else [])
-def test_the_verdict_follows_from_the_numbers_kept(name):
+def test_the_verdict_follows_from_the_committed_numbers(name):
     """Judging the rows in the folder gives the verdict in it, and a further run would have nothing to compute."""
     table = Table.from_csv((FOLDER / name / "rows.csv").read_text("utf-8"))
     assert all(table.where(**point).rows for point in EXPERIMENTS[name].points(EXPERIMENTS[name].full))

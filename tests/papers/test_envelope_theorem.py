@@ -38,7 +38,7 @@ def verdict():
     return experiment.judge(type(table)((*table.rows, *searched)))
 
 
-def plain(points, eta):
+def plain_upper_hull(points, eta):
     """The upper hull of the points, which falls after the highest one."""
     reached = [(0.0, 0.0), *points]
     sides = [(p, q) for p in reached for q in reached if p[0] <= eta <= q[0]]
@@ -48,7 +48,7 @@ def plain(points, eta):
 WRONG = {
     "two blocks only": (claim, "partition_points", lambda *given: programs.partition_points(*given)[:1]),
     "a point too many": (claim, "partition_points", lambda *given: [*programs.partition_points(*given), (0.05, 1.0)]),
-    "the plain envelope": (claim, "envelope_at", plain),
+    "the plain envelope": (claim, "envelope_at", plain_upper_hull),
     "no other patterns": (claim, "pattern_optimum", lambda *given: 0.999 * programs.pattern_optimum(*given)),
     "windows anywhere": (programs, "windows", lambda line, gains, most: np.zeros(len(gains))),
     "nothing in common": (programs, "exchange", lambda line, peaks, most: (0 * line.lengths, line.masses * most)),

@@ -18,7 +18,7 @@ def displayed(steps):
     return math.sqrt(square)
 
 
-def test_what_is_displayed_is_not_what_composition_uses():
+def test_the_displayed_formula_differs_from_the_composition():
     """Steps (0.5, 1), (0.02, 0.2): 1.0619 as displayed, 1.0998 by default, 1.0296 for a given order."""
     steps = [(0.5, 1.0), (0.02, 0.2)]
     claims = [MCDP(*step) for step in steps]
@@ -27,7 +27,7 @@ def test_what_is_displayed_is_not_what_composition_uses():
     assert compose_mcdp(claims, ordered=True).tau == pytest.approx(1.0296, abs=5e-5)
 
 
-def test_two_gaussian_steps():
+def test_bounds_for_two_gaussian_steps_are_near_the_exact_value():
     """1.914, 1.658 and 1.601 for two steps of standard 1: the last two are at most 8.4 and 4.7 % above 1.530."""
     steps = [(0.5, 1.0)] * 2
     claims = [MCDP(*step) for step in steps]
@@ -38,7 +38,7 @@ def test_two_gaussian_steps():
     assert compose_mcdp(claims, ordered=True).tau / 1.530 - 1 <= 0.047
 
 
-def test_the_repair_of_lemma_4_3_for_small_parameters():
+def test_the_repair_of_lemma_4_3_holds_for_small_parameters():
     """[BS, Lemma 4.3] E cosh 2sZ <= exp(2(e-1) v s^2) for |s| < 1/2 and v = D_2 <= 1, though Z is not bounded."""
     rng = np.random.default_rng(43)
     count, nearest = 0, 0.0

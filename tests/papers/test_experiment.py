@@ -18,7 +18,7 @@ def test_a_table_survives_csv():
     assert Table.from_csv(table.to_csv()) == table
 
 
-def test_outcomes():
+def test_outcomes_follow_from_the_ratios():
     """Below one fails; a bound that is attained holds, one that is not holds loosely; without a number it fails."""
     assert outcome_of(np.array([1.0, 1.0])) is Outcome.HOLDS
     assert outcome_of(np.array([1.0, 1.2])) is Outcome.HOLDS

@@ -67,8 +67,8 @@ def test_edited_parameters_are_used_and_only_new_points_computed(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["epsilon = [", "epsilons = [1.0]\n", "epsilon = [1.0]\nmore = 1\n"])
-def test_bad_parameters(tmp_path, text):
-    """Parameters that are no TOML, or not the experiment's, are refused with the file's name."""
+def test_bad_parameters_are_refused(tmp_path, text):
+    """Parameters that are not TOML, or not the experiment's, are refused with the file's name."""
     (tmp_path / "parameters.toml").write_text(text)
     with pytest.raises(InvalidInput, match=r"parameters\.toml: expected"):
         run(EXPERIMENTS[NAME], tmp_path)

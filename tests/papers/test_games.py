@@ -9,7 +9,7 @@ from ldpopt.composition import compose_mcdp
 from ldpopt.privacy.claims import MCDP
 
 
-def test_the_joint_law_of_a_tree():
+def test_the_joint_distribution_of_a_tree_is_the_product_along_histories():
     """After a 0 the second response runs, after a 1 a coin: every history has the product of its probabilities."""
     (a, b), (c, d), coin = rr(1.0), rr(2.0), np.full(2, 0.5)
     found = game([[(a, b)], [(c, d), (coin, coin)]], [np.zeros(1, np.intp), np.arange(2)])
@@ -17,8 +17,8 @@ def test_the_joint_law_of_a_tree():
     assert found.q == pytest.approx(np.concatenate([b[0] * d, b[1] * coin]))
 
 
-def test_random_games():
-    """Neither the repaired standard nor what the package composes is below that of the joint law [DR, Thm 3.4]."""
+def test_random_games_never_exceed_the_composed_bounds():
+    """The repaired standard and the composed bound are at least those of the joint distribution [DR, Thm 3.4]."""
     for seed in range(6):
         found = random_game(np.random.default_rng([1, seed]), depth=2)
         claims = [MCDP(mu, tau) for mu, tau in zip(found.means, found.standards, strict=True)]

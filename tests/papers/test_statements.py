@@ -30,19 +30,19 @@ def table(*sides, part="a"):
         ([], Outcome.FAILS),
     ],
 )
-def test_an_inequality(sides, outcome):
+def test_an_inequality_fails_where_it_is_violated(sides, outcome):
     """It fails where it is violated, where a side is no number and without rows; it holds only where it is attained."""
     assert judged(Part("a"))(table(*sides)).outcome is outcome
 
 
 @pytest.mark.parametrize(("exact", "holds"), [(1.0, True), (1.0 + 1e-12, True), (1.01, False), (0.99, False)])
-def test_an_equality(exact, holds):
-    """It fails on either side."""
+def test_an_equality_fails_on_either_side(exact, holds):
+    """A violation on either side fails."""
     found = judged(Part("a", equal=True))(table((exact, 1.0)))
     assert found.outcome is (Outcome.HOLDS if holds else Outcome.FAILS)
 
 
-def test_a_lower_bound():
+def test_a_lower_bound_above_the_exact_value_fails():
     """The claimed value must not exceed the exact one."""
     part = Part("a", lower=True)
     assert judged(part)(table((2.0, 1.0))).outcome is Outcome.LOOSELY

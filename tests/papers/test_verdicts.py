@@ -136,21 +136,21 @@ def test_every_experiment_has_an_expected_verdict():
 
 @pytest.mark.full(but=12)
 @pytest.mark.parametrize("name", EXPECTED)
-def test_verdict(name):
+def test_the_quick_verdict_is_the_recorded_one(name):
     """The quick form reaches the verdict asserted here, the one recorded from the full form."""
     verdict = verdict_of(name)
     assert verdict.outcome is EXPECTED[name], verdict.detail
     assert recorded()[name]["outcome"] == verdict.outcome.value
 
 
-def test_figure_4b():
+def test_figure_4b_agrees_with_enumeration():
     """[GI, Fig 4b] The deltas at epsilon = 1, alpha = 0.3, k = 5, from independent enumeration."""
     printed = [0.631089674853, 0.432692978469, 0.23934494912, 0.095372565921, 0.022184569426, 0.0]
     figures = verdict_of("gi-theorem-2").figures
     assert [figures[f"Figure 4b, δ_{j}"] for j in range(6)] == pytest.approx(printed, abs=1e-12)
 
 
-def test_figure_5():
+def test_the_curves_of_figure_5_are_below_the_optimum():
     """[GI, Fig 5] The two curves are 1/(2 (e^eps+1)^2) and 1/(min(2, e^eps) (e^eps+1)), both below what is kept."""
     experiment = EXPERIMENTS["gi-figure-5"]
     figures = verdict_of("gi-figure-5").figures
@@ -167,7 +167,7 @@ def test_crossings_of_the_capacity_bounds():
     assert round(figures["crossing in Figure 2a"], 1) == 2.3
 
 
-def test_the_false_rows_of_table_1():
+def test_false_rows_of_table_1_are_exceeded():
     """[CIM, Table 1] At epsilon = 0.1 the exact values for orders 3 and 6 exceed the printed bounds as theory says."""
     measure = EXPERIMENTS["cim-table-1"].measure
     for order, exact, bound in ((3.0, 0.00739299, 0.00199601), (6.0, 0.0127003, 6.3999e-06)):
@@ -180,14 +180,14 @@ def test_the_false_rows_of_table_1():
     assert gaussian["printed"] == pytest.approx(0.0254577, rel=1e-4)
 
 
-def test_rho_of_epsilon_and_eta():
+def test_rho_of_epsilon_and_eta_agrees_with_exact_values():
     """rho(1, eta) is 0.323482 with 0.3 erased and 0.082192, not epsilon eta, with 0.9 erased."""
     measure = EXPERIMENTS["bs-proposition-1-4"].measure
     assert measure(epsilon=1.0, share=0.7)["exact"] == pytest.approx(0.323482, abs=1e-6)
     assert measure(epsilon=1.0, share=0.1)["exact"] == pytest.approx(0.082192, abs=1e-6)
 
 
-def test_worst_looseness_of_corollary_2():
+def test_the_worst_looseness_of_corollary_2_is_its_formula():
     """The largest looseness of Corollary 2 is min(2, e^eps)(e^eps+1)/2, approached by nearly equal populations."""
     figures = verdict_of("gi-theorem-7").figures
     assert figures["loosest"] == pytest.approx(figures["loosest, limit in closed form"], rel=1e-3)
@@ -203,7 +203,7 @@ def test_erasure_is_not_optimal():
     assert all(0.2495 < loss < 0.2525 for loss in losses)
 
 
-def test_survey_savings():
+def test_survey_savings_have_the_stated_values():
     """At p = (0.9, 0.025 x 4) and epsilon = 1 the best subset selection, of 2, has 10.8698, the optimum 10.150574."""
     row = EXPERIMENTS["survey-savings"].measure(part="formula", k=5, epsilon=1.0, top=0.9)
     assert row["size"] == 2
@@ -214,19 +214,19 @@ def test_survey_savings():
     )
 
 
-def test_the_staircase_of_figure_4():
+def test_the_staircase_of_figure_4_has_the_printed_alpha():
     """[GI, VI-C] gamma = 0.0139 at epsilon = 1 corresponds to alpha = 0.3."""
     assert verdict_of("gi-section-6").figures["α at ε = 1, γ = 0.0139"] == pytest.approx(0.3, abs=5e-4)
 
 
-def test_group_standard_of_gaussian_noise():
+def test_the_group_tau_of_gaussian_noise_exceeds_the_printed_one():
     """[DR, Cor 3.3] At sigma = 1/2 the printed tau of a group of s is s, the exact one 2 s."""
     row = EXPERIMENTS["dr-corollary-3-3"].measure(sigma=0.5, size=3)
     assert (row["tau_printed"], row["mu_printed"]) == (3, 18)
     assert (row["tau"], row["mu"]) == (pytest.approx(6), pytest.approx(18))
 
 
-def test_exact_rho_of_approximate_privacy():
+def test_the_exact_rho_of_approximate_privacy_is_below_the_claim():
     """[BS, Cor 8.7] Once delta is removed, the pair that dominates (eps, delta) has rho = eps tanh(eps/2)."""
     row = EXPERIMENTS["bs-section-8"].measure(part="Cor 8.7", delta=0.01, epsilon=1.0)
     assert row["exact"] == pytest.approx(math.tanh(0.5), rel=1e-6)
@@ -243,7 +243,7 @@ def test_verdicts_are_computed(name):
     assert all(math.isfinite(value) for value in verdict_of(name).figures.values())
 
 
-def test_adaptive_composition_of_mean_concentrated_privacy():
+def test_adaptive_composition_exceeds_the_claimed_tau():
     """[DR, Thm 3.4] RR(2), then RR(3) only after a 0: claimed 2.9116, the joint channel has 3.0787."""
     rows = EXPERIMENTS["dr-theorem-3-4-adaptive"].measure(game="response, then another", size=2.0)
     by_part = {row["part"]: row for row in rows}
@@ -253,7 +253,7 @@ def test_adaptive_composition_of_mean_concentrated_privacy():
     assert all(row["exact"] <= row["claimed"] for part, row in by_part.items() if part != "Theorem 3.4, adaptive")
 
 
-def test_the_coin_before_gaussian_noise():
+def test_a_coin_before_gaussian_noise_exceeds_the_claimed_tau():
     """[DR, Thm 3.4] E exp(s(L - EL)) = (exp(s t^2/4 + s^2 t^2/2) + exp(-s t^2/4))/2 > exp(s^2 t^2/2), s large."""
     for tau in (0.5, 1.0, 3.0):
         rows = EXPERIMENTS["dr-theorem-3-4-adaptive"].measure(game="coin, then noise", size=tau)
@@ -263,7 +263,7 @@ def test_the_coin_before_gaussian_noise():
         assert tau**2 < 2 * moment / s**2 <= found["exact"] ** 2 * (1 + 1e-5)
 
 
-def test_the_guess_about_groups():
+def test_the_guess_about_groups_fails():
     """[DR, section 1] Neighbours with tau 0.49987 and 0.50015, whose ends have 1.07568; mu 0.1151 < 4 x 0.0345."""
     row = EXPERIMENTS["dr-group-guess"].measure(kind="chain", seed=0)
     assert [row[name] for name in ("first", "second", "third")] == [0.99484, 0.97907, 0.93180]
@@ -273,7 +273,7 @@ def test_the_guess_about_groups():
     assert row["mu"] < row["mu_claimed"]
 
 
-def test_corollary_1_of_capacity_bounded_privacy():
+def test_corollary_1_of_capacity_bounded_privacy_fails():
     """[CIM, Cor 1] At order 2 and epsilon = 1 the divergence is 0.619, not at least 1."""
     found = {row["part"]: row for row in EXPERIMENTS["cim-corollary-1"].measure(shift=1.0, order=2.0, d=1)}
     row = found["Corollary 1: Rényi, Laplace, at least ε‖v‖₁"]
@@ -282,13 +282,13 @@ def test_corollary_1_of_capacity_bounded_privacy():
     assert row["exact"] == pytest.approx(0.619, abs=1e-3)
 
 
-def test_the_step_of_proposition_4():
+def test_the_step_of_proposition_4_fails():
     """[M, Prop 4] At epsilon = 0.1, n = 10, Q = 1e-6 the step says 2.15 < 1.18."""
     rows = EXPERIMENTS["m-proposition-4-step"].measure(epsilon=0.1, n=10, log10_q=-6.0)
     assert (rows[0]["exact"], rows[0]["claimed"]) == (pytest.approx(2.1508, abs=1e-4), pytest.approx(1.1754, abs=1e-4))
 
 
-def test_the_least_share_of_the_binary_mechanism():
+def test_the_extremal_pair_approaches_the_least_share_of_the_binary_mechanism():
     """The extremal pair approaches min(4e, 2(e+2))/(e+1)^2 from above."""
     for epsilon in (0.5, 1.0, 4.0):
         e = math.exp(epsilon)
@@ -297,7 +297,7 @@ def test_the_least_share_of_the_binary_mechanism():
         assert least <= row["at least"] <= row["exact"] <= least * (1 + 5e-3 * e)
 
 
-def test_theorem_7_without_its_factor():
+def test_theorem_7_holds_without_its_factor():
     """[GI, Thm 7] J <= 2 (e-1) eta TV^2 for random pairs, the optimum by the linear program over all patterns."""
     rng = np.random.default_rng(70)
     for _ in range(5):
@@ -310,7 +310,7 @@ def test_theorem_7_without_its_factor():
         assert best <= 2 * math.expm1(epsilon) * eta * (np.abs(p0 - p1).sum() / 2) ** 2 * (1 + 1e-7)
 
 
-def test_partitions_by_listing():
+def test_listed_partitions_agree_with_the_dynamic_program():
     """Listing all partitions gives the optimum that the dynamic program finds, for many pairs at once."""
     rng = np.random.default_rng(71)
     p0, p1 = rng.dirichlet(np.ones(5), size=(2, 6))
@@ -331,7 +331,7 @@ def test_the_source_is_that_of_the_claim():
             assert first.startswith(f"{paper.upper()}, {words[kind]} {numbers}"), name
 
 
-def test_the_standard_of_three_losses():
+def test_the_standard_of_three_losses_is_within_the_repair():
     """[BS, Lemma 4.3] tau^2/(2 rho) is 14.8, 28.1, 131.8 at epsilon = 100, 200, 1000; 8 max(v, v^2) is larger."""
     for loss, ratio in ((100.0, 14.8), (200.0, 28.1), (1000.0, 131.8)):
         printed, repaired = EXPERIMENTS["bs-lemma-4-3"].measure(loss=loss)
@@ -361,7 +361,7 @@ def test_theorem_7_as_printed_and_as_read():
     assert read.judge(shrunk).outcome is Outcome.FAILS
 
 
-def test_theorem_4_1_with_its_constant():
+def test_theorem_4_1_holds_with_its_constant():
     """[DR, Thm 4.1] The proof's recursion at s = 4, by hand, and the bound with 2 x 34^4.5."""
     tau = 1 / (2 * 34**3) / (4 * 8)
     measured, _ = EXPERIMENTS["dr-theorem-4-1"].measure(kind="recursion", size=4.0, share=1.0, seed=0)
@@ -378,7 +378,7 @@ def test_theorem_4_1_with_its_constant():
     assert 0.3 < straight <= 1
 
 
-def test_the_sign_of_noise():
+def test_rho_of_the_sign_of_noise_agrees_with_its_channel():
     """[BS, section 6.1] sign(N(x, v)) as a channel: its rho with the variance sqrt(2)/rho, and with that deviation."""
     measure = EXPERIMENTS["bs-section-6-1"].measure
     for rho in (0.5, 4.0):
@@ -391,7 +391,7 @@ def test_the_sign_of_noise():
     assert measure(rho=4.0)["exact"] <= 4 < measure(rho=4.0)["deviation"]
 
 
-def test_numbers_of_the_remarks():
+def test_remarks_fail_as_printed_and_hold_as_repaired():
     """What the errata page says of remarks and steps: as printed they fail there, as repaired they hold."""
     remarks = EXPERIMENTS["bs-remarks"].measure
     for sigma, times in ((0.1, 5.10), (0.05, 10.06), (0.02, 25.03), (0.01, 50.02)):

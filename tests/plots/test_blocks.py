@@ -71,7 +71,7 @@ def test_a_large_alphabet_is_drawn_as_outlines():
     assert len(ax.get_yticklabels()) < 50
 
 
-def test_what_does_not_fit_is_refused():
+def test_channels_that_do_not_fit_are_refused():
     """A channel of another size, none at all, and continuous hypotheses without a design are errors."""
     with pytest.raises(InvalidInput, match="3 rows"):
         plots.blocks(UTILITY, Channel(np.eye(2)))

@@ -59,7 +59,7 @@ def test_tiny_probabilities_are_not_printed_as_zero():
     assert [text.get_text() for text in ax.texts] == ["1", "0", "1−", "1e-05"]
 
 
-def test_what_is_no_channel_is_refused():
-    """Anything but a stochastic matrix is an error, not a picture."""
+def test_matrices_that_are_not_channels_are_refused():
+    """A matrix that is not stochastic is an error, not a picture."""
     with pytest.raises(InvalidInput, match="rows that sum to 1"):
         plots.channel([[0.5, 0.6]])

@@ -20,7 +20,7 @@ def legend(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_a_line_for_every_mechanism_and_epsilon(table):
+def test_each_mechanism_and_epsilon_has_a_line(table):
     """Every column of the table is a line against eta at each epsilon, with the values of the table."""
     ax = plots.frontier(table)
     lines = [(line.get_xdata().tolist(), line.get_ydata().tolist()) for line in ax.get_lines()]

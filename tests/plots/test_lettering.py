@@ -37,7 +37,7 @@ def test_no_character_is_a_box(label):
         plots.picture(ax)
 
 
-def test_what_no_font_has_is_a_code_point(monkeypatch):
+def test_characters_without_a_font_are_code_points(monkeypatch):
     """Where the machine has no font for a script, its characters are named."""
     monkeypatch.setattr(figure, "_font_with", lambda code: None)
     ax = plots.shares(["東", "b"], [0.4, 0.6], [0.3, 0.5], [0.5, 0.7])

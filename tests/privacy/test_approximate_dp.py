@@ -176,7 +176,7 @@ def test_a_policy_compares_adjacent_inputs_only(q, edges, directed):
     assert brackets(found, exact(q, pairs + [(j, i) for i, j in pairs]))
 
 
-def test_randomized_response():
+def test_randomized_response_has_its_closed_form_total_variation():
     """k-ary randomized response is (e^eps - 1)/(e^eps + k - 1)-TV."""
     for k, epsilon in itertools.product((2, 3, 10), (0.1, 1.0, 5.0)):
         growth = math.exp(epsilon)
@@ -213,21 +213,21 @@ def test_the_ends():
     assert total_variation(np.eye(2), nx.Graph()).value == 0
 
 
-def test_the_oracle():
+def test_total_variation_agrees_with_the_oracle():
     """Eta of the oracle's channels, computed independently."""
     for case in ORACLE["cases"]:
         assert total_variation(case["channel"]).value == pytest.approx(case["total_variation"], rel=1e-9)
 
 
-def test_bad_input():
-    """What is no channel and what is no graph over its inputs are errors."""
+def test_bad_channels_and_policy_graphs_are_refused():
+    """A matrix that is not a channel and a graph over other inputs are refused."""
     with pytest.raises(InvalidInput, match="channel: expected rows that sum to 1"):
         total_variation([[0.5, 0.4]])
     with pytest.raises(InvalidInput, match="policy graph: expected nodes among the inputs"):
         total_variation(np.eye(2), nx.Graph([(0, 2)]))
 
 
-def test_nearly_equal_rows_are_told_apart_exactly():
+def test_nearly_equal_rows_are_distinguished_exactly():
     """Among rows that differ by 1e-14, with sums that differ by an ulp, the farthest pair is found, not one near it."""
     q = np.full((4, 5), 0.2240066948388733)
     q[np.arange(4), np.arange(4)] = [0.22400669483889454, 0.22400669483889454, 0.22400669483889454, 0.22400669483889452]

@@ -39,13 +39,13 @@ def test_proved_guarantees_cover_the_rational_truth(seed):
     assert sum(rows[p][y] - rows[q][y] for y in eta.witness.outputs) == distance
 
 
-def test_constant_and_separating_channels():
+def test_constant_and_separating_channels_have_extreme_guarantees():
     """Equal rows prove zero without a witness, disjoint rows an infinite epsilon and eta one."""
     assert [(float(g), g.witness) for g in proved(ExactChannel([[1, 3], [1, 3]], bits=2))] == [(0.0, None), (0.0, None)]
     assert [float(g) for g in proved(ExactChannel([[4, 0], [0, 4]], bits=2))] == [math.inf, 1.0]
 
 
-def test_the_report_holds_what_the_measures_say():
+def test_the_report_contains_the_guarantees_of_the_measures():
     """Each guarantee of the report is the measure's own, and looking one up by its notion finds it."""
     q = np.random.default_rng(0).dirichlet(np.ones(4), 3)
     report = audit(q, features=np.arange(4))

@@ -25,7 +25,7 @@ def test_rho_meets_the_target_and_little_more_does_not(target, xi):
     assert sharp.rho > plain.rho
 
 
-def test_printed_formula():
+def test_the_largest_rho_is_the_printed_formula():
     """BS Lemma 3.5: rho = (sqrt(eps - xi + log 1/delta) - sqrt(log 1/delta))^2."""
     log = math.log(1e6)
     assert largest_rho(ApproximateDP(1.0, 1e-6)).rho == pytest.approx((math.sqrt(1 + log) - math.sqrt(log)) ** 2)
@@ -34,7 +34,7 @@ def test_printed_formula():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_renyi_and_pure(target):
+def test_calibrated_renyi_and_pure_epsilons_are_the_largest(target):
     """The calibrated Rényi and pure epsilons meet the target and little more does not."""
     for order in (20.0, 2000.0):
         found = largest_renyi(target, order)
@@ -47,7 +47,7 @@ def test_renyi_and_pure(target):
     assert float(FinitePair.of_parameters(pure * (1 + 1e-3)).hockey_stick(target.epsilon)) > target.delta
 
 
-def test_bad_targets():
+def test_bad_targets_are_refused():
     """A target without delta, or of another notion, is refused."""
     for call in (
         lambda: largest_rho(ApproximateDP(1.0, 0.0)),
@@ -61,7 +61,7 @@ def test_bad_targets():
 
 @settings(max_examples=20)
 @given(st.floats(1e-3, 20.0), st.floats(1e-12, 0.5))
-def test_a_printed_budget_is_not_above_it(epsilon, delta):
+def test_a_printed_budget_is_not_above_the_calibrated_one(epsilon, delta):
     """What a calibration prints, read back, allows no more than what it found; the order it is for is not lowered."""
     target = ApproximateDP(epsilon, delta)
     for found in (largest_rho(target), largest_rho_sharp(target), largest_pure(target), largest_renyi(target, 1e7 / 3)):

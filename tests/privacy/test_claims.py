@@ -40,7 +40,7 @@ def test_claims_are_values():
         one.__setattr__("mu", 0.0)
 
 
-def test_infinite_and_negative_parameters():
+def test_infinite_losses_and_a_negative_xi_are_accepted():
     """Infinite losses are claims; xi may be negative while xi + rho is not."""
     assert PureDP(math.inf).epsilon == math.inf
     assert ZCDP(-0.5, 0.5).xi == -0.5

@@ -142,7 +142,7 @@ def test_the_trimmed_pair_minimises_every_renyi_divergence():
             assert trimmed == pytest.approx(best, rel=1e-6)
 
 
-def test_it_is_between_nothing_and_zcdp():
+def test_approximate_zcdp_is_between_zero_and_zcdp():
     """delta = 0 is zCDP; more delta costs less; from the total variation on it is zero."""
     q = [[0.6, 0.3, 0.1], [0.1, 0.4, 0.5]]
     assert approximate_zcdp(q, 0.0).value == pytest.approx(zcdp(q).value, rel=1e-10)
@@ -171,7 +171,7 @@ def test_an_epsilon_delta_channel_is_approximately_concentrated():
         assert approximate_zcdp(q, delta, xi=epsilon * (1 + 1e-9)).value <= 1e-9
 
 
-def test_it_gives_back_an_epsilon_at_delta():
+def test_approximate_zcdp_returns_the_epsilon_at_delta():
     """delta-approximate (xi, 0)-zCDP is (xi, delta)-DP [BS, Lem 8.8]: rho is zero only when xi reaches epsilon."""
     q = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]]
     epsilon = 0.8
@@ -215,7 +215,7 @@ def test_a_screened_channel_has_the_value_of_its_worst_pair_of_approximate_zcdp(
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.05])
-def test_a_row_stands_for_its_law(delta):
+def test_a_row_stands_for_its_normalized_distribution(delta):
     """Rows whose sums are off by up to 1e-9, on either side, measure as the rows divided by their sums do."""
     rng = np.random.default_rng(2)
     for _ in range(4):
@@ -278,7 +278,7 @@ def test_post_processing_can_raise_the_subgaussian_standard():
     assert mcdp(coarse).mu.lower <= mcdp(fine).mu.value
 
 
-def test_the_loss_of_a_symmetric_law_is_measured_to_the_bracket():
+def test_the_loss_of_a_symmetric_distribution_is_measured_to_the_bracket():
     """A loss with no odd cumulants, flat at the origin, still gets a bracket of 1e-10: a fair coin's is +-z."""
     found = mcdp([[0.5, 0.5], [0.25, 0.75]])
     z = math.log(0.5 / 0.25) - (math.log(2) + math.log(2 / 3)) / 2
@@ -314,8 +314,8 @@ def test_a_screened_channel_has_the_value_of_its_worst_pair_of_mcdp():
     assert (found.lower, found.value) == (least.max(), most.max())
 
 
-def test_rows_that_are_one_law_have_no_spread():
-    """Two rows of different sums that stand for one law: tau is 0 but for what rounding may hide."""
+def test_rows_of_one_distribution_have_no_spread():
+    """Two rows of different sums and one distribution have tau 0, except for possible rounding."""
     p = np.array([[0.5, 0.5]])
     low, high = subgaussian_of_pairs(p, p + 2.0**-40)
     assert low[0] == 0

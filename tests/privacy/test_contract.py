@@ -99,7 +99,7 @@ def test_a_constant_channel_leaks_nothing(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(MEASURES) - {"mcdp tau"}))
-def test_post_processing_never_raises_it(name):
+def test_post_processing_never_raises_a_measure(name):
     """Sending the report through another channel never raises the value (mCDP's tau aside: BS, Appendix A)."""
     channels, rng = random_channels(2)
     for q in channels:

@@ -23,7 +23,7 @@ def gaussian_delta(mu, epsilon):
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_pure_conversions_against_randomized_response(epsilon):
+def test_pure_conversions_hold_for_randomized_response(epsilon):
     """Every bound for epsilon-DP holds for the pair that dominates all of it, and the tight ones are attained."""
     pair = FinitePair.of_parameters(epsilon)
     claim = PureDP(epsilon)
@@ -44,7 +44,7 @@ def test_pure_conversions_against_randomized_response(epsilon):
 
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 0.3, 2.0, 50.0])
 @pytest.mark.parametrize("order", [1 + 1e-9, 1.5, 8.0, 1e5])
-def test_renyi_of_pure_in_fifty_digits(epsilon, order):
+def test_renyi_of_pure_agrees_with_fifty_digits(epsilon, order):
     """pure_to_renyi equals log(cosh((a - 1/2) eps)/cosh(eps/2))/(a - 1) in 50 digits, and is not below it."""
     with mpmath.workdps(50):
         e, a = mpmath.mpf(epsilon), mpmath.mpf(order)
@@ -67,7 +67,7 @@ def test_zcdp_sup_is_at_order_one():
             assert values[0] < e * mpmath.tanh(e / 2)
 
 
-def test_claims_of_the_sources():
+def test_conversions_agree_with_their_sources():
     """BS Prop 1.4, DR Thm 3.5 and GI Thm 2 as printed."""
     assert c.pure_to_zcdp(PureDP(2.0)) == ZCDP(0.0, up(2.0))
     assert c.pure_to_mcdp(PureDP(1.0)).mu == pytest.approx((math.e - 1) / 2)
@@ -117,7 +117,7 @@ def test_three_way_minimum_is_the_lemma():
 
 
 @pytest.mark.parametrize("order", [1.2, 10.0])
-def test_sharp_renyi_conversion_on_random_pairs(order):
+def test_the_sharp_renyi_conversion_holds_on_random_pairs(order):
     """CKS Prop 12 and M Prop 3 hold for the exact divergence and curve of arbitrary pairs."""
     rng = np.random.default_rng(int(order * 10))
     for _ in range(5):
@@ -129,7 +129,7 @@ def test_sharp_renyi_conversion_on_random_pairs(order):
             assert sharp.epsilon <= closed.epsilon
 
 
-def test_approximate_zcdp():
+def test_approximate_zcdp_converts_both_ways():
     """BS Prop 1.13 and Lemma 8.8: to delta-approximate eps^2/2-zCDP and back, above the dominating pair's curve."""
     claim = ApproximateDP(0.5, 1e-3)
     made = c.approximate_to_approximate_zcdp(claim)
@@ -146,7 +146,7 @@ def test_approximate_zcdp():
     assert c.approximate_zcdp_to_epsilon(ApproximateZCDP(1e-3, 0.5, 0.0), 1e-3).epsilon == pytest.approx(0.5)
 
 
-def test_curve_to_zcdp():
+def test_the_conversion_of_a_curve_to_zcdp_is_sound():
     """BS Lemma 3.7 is sound on the Gaussian: (rho + sqrt(4 rho log(1/delta)), delta) for all delta."""
     rho = 0.2
     claim = c.approximate_curve_to_zcdp(rho, 4 * rho)
@@ -157,7 +157,7 @@ def test_curve_to_zcdp():
         c.approximate_curve_to_zcdp(0.1, 1.5)
 
 
-def test_mcdp_and_zcdp():
+def test_mcdp_and_zcdp_convert_both_ways():
     """BS Lemma 4.2 is tight for randomized response; Lemma 4.3 gives the mean and claims no tau."""
     epsilon = 1.3
     mu = epsilon * math.tanh(epsilon / 2)
@@ -197,13 +197,13 @@ def test_guarantees_are_taken_and_claims_say_their_worth():
         lambda: TV(2.0),
     ],
 )
-def test_bad_input(call):
+def test_wrong_notions_and_numbers_out_of_range_are_refused(call):
     """Wrong notions and numbers outside their ranges are refused."""
     with pytest.raises(InvalidInput, match="expected"):
         call()
 
 
-def test_extremes():
+def test_extreme_claims_convert_to_their_limits():
     """Infinite claims stay infinite, order one converts to nothing, all delta to zero."""
     assert math.isinf(c.renyi_to_approximate(RenyiDP(1, 0.1), 0.1).epsilon)
     assert math.isinf(c.renyi_to_approximate_sharp(RenyiDP(1, 0.1), 0.1).epsilon)
@@ -223,7 +223,7 @@ def test_no_total_variation_exceeds_one():
 @pytest.mark.parametrize("rho", [1e-12, 1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3])
 @pytest.mark.parametrize("delta", [1e-300, 1e-50, 1e-12, 1e-3, 0.05, 0.3, 0.7, 0.999])
 @pytest.mark.parametrize("xi", [0.0, 0.5])
-def test_the_three_way_bound_asks_for_no_less_than_the_best_order(rho, delta, xi):
+def test_the_three_way_bound_is_sharp_and_below_the_closed_form(rho, delta, xi):
     """A little below the sharp epsilon the three-way bound still exceeds delta [BS, Lemma 3.6; CKS, Prop 12]."""
     found = c.zcdp_to_approximate_sharp(ZCDP(xi, rho), delta).epsilon
     assert 0 <= found <= c.zcdp_to_approximate(ZCDP(xi, rho), delta).epsilon

@@ -41,7 +41,7 @@ def test_pair_of_parameters_attains_all_three(epsilon, delta, eta):
     assert pair.symmetric
 
 
-def test_divergences_of_the_three_point_pair():
+def test_kl_of_the_three_point_pair_is_epsilon_eta():
     """KL of the pair without delta is epsilon eta, in both directions."""
     pair = FinitePair.of_parameters(1.0, 0.0, 0.25)
     assert float(pair.renyi(1.0)) == pytest.approx(0.25, rel=1e-12)
@@ -83,7 +83,7 @@ def test_hull_is_the_worst_pair_at_every_epsilon(seed, inputs, outputs):
 
 @settings(max_examples=25)
 @given(st.integers(0, 10**6))
-def test_hull_of_channels_with_zeros(seed):
+def test_the_hull_of_channels_with_zeros_has_the_largest_delta(seed):
     """Several inputs with infinite losses of different mass: the dominating pair has the largest, at every epsilon.
 
     Its powers are raised by 32 ulps, for the rounding of hulls.
@@ -138,7 +138,7 @@ def test_symmetric_channel_keeps_its_own_masses():
     assert len({pair, row.ordered, FinitePair([0.1, 0.7, 0.1, 0.1], [0.7, 0.1, 0.1, 0.1]).ordered}) == 1
 
 
-def test_policy_graph():
+def test_only_adjacent_inputs_enter_the_dominating_pair():
     """Only adjacent inputs enter the dominating pair."""
     q = np.array([[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
     graph = nx.path_graph(3)
@@ -156,7 +156,7 @@ def test_constant_channel_leaks_nothing():
     assert [float(found) for found in pair.renyi([1.0, 2.0, math.inf])] == [0.0, 0.0, 0.0]
 
 
-def test_infinite_losses():
+def test_impossible_outcomes_have_infinite_losses():
     """Outcomes of one side only are infinite losses, not NaN."""
     pair = FinitePair([0.5, 0.5, 0.0], [0.25, 0.0, 0.75])
     assert pair.infinite == 0.5
@@ -165,7 +165,7 @@ def test_infinite_losses():
     assert math.isinf(float(pair.renyi(2.0)))
 
 
-def test_bad_input():
+def test_bad_pairs_and_orders_are_refused():
     """Lengths, sums, an infinite epsilon and orders below one are refused."""
     for call in (
         lambda: FinitePair([0.5, 0.5], [1.0]),

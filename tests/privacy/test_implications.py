@@ -45,7 +45,7 @@ def test_groups_hold_along_chains(seed, size):
     assert ends.hockey_stick(approximate.epsilon).lower <= approximate.delta
 
 
-def test_formulas():
+def test_group_bounds_agree_with_the_papers():
     """BS Prop 5.3 and M Prop 2 as stated."""
     found = group_zcdp(ZCDP(0.1, 0.5), 3)
     assert (found.xi, found.rho) == (pytest.approx(0.1 * 3 * (1 + 1 / 2 + 1 / 3)), pytest.approx(4.5))
@@ -64,7 +64,7 @@ def test_formulas():
         lambda: group_zcdp(PureDP(1.0), 2),
     ],
 )
-def test_bad_input(call):
+def test_bad_orders_groups_and_notions_are_refused(call):
     """Orders too small for the group, empty groups and wrong notions are refused."""
     with pytest.raises(InvalidInput):
         call()
@@ -109,7 +109,7 @@ def test_information_bounds_hold_for_randomized_response(epsilon):
     assert 2 * mutual_information(uniform, rows) <= info.information_blocks(claim, 2, 3)
 
 
-def test_information_formulas():
+def test_information_bounds_are_the_stated_sums():
     """The bounds are the stated sums, with the harmonic number of their proofs."""
     claim = ZCDP(0.1, 0.2)
     assert info.information_any(claim, 3) == pytest.approx(0.1 * 3 * (1 + 1 / 2 + 1 / 3) + 0.2 * 9)
@@ -153,7 +153,7 @@ def test_composed_events():
     assert info.composed_event(epsilon, n, 0.0) == 0.0
 
 
-def test_generalization_statements():
+def test_generalization_bounds_agree_with_the_papers():
     """CIM Thm 6 and 7: 8 sqrt(eps); the inequality holds for the full class by Pinsker."""
     assert info.restricted_pinsker(0.25) == pytest.approx(4.0)
     assert info.generalization_gap(1e-4) == pytest.approx(0.08)
@@ -165,7 +165,7 @@ def test_generalization_statements():
         assert np.abs(p - q).sum() <= info.restricted_pinsker(kl)  # functions with range [-1, 1]
 
 
-def test_extremes():
+def test_extreme_claims_have_trivial_bounds():
     """No probability, no epsilon limit, order one."""
     assert info.bad_outcome(RenyiDP(2.0, 0.5), 0.0) == (0.0, 0.0)
     assert info.bad_outcome(PureDP(math.inf), 0.5) == (0.0, 1.0)
@@ -184,7 +184,7 @@ def test_extremes():
         lambda: info.bayes_factor_tail(RenyiDP(2, 1), -1.0),
     ],
 )
-def test_bad_input_of_information(call):
+def test_bad_notions_and_numbers_of_information_are_refused(call):
     """Wrong notions and impossible numbers are refused."""
     with pytest.raises(InvalidInput):
         call()

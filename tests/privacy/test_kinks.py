@@ -52,7 +52,7 @@ def by_search(p, q, phi, order):
 
 
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 4.0])
-def test_pooled_laws_are_the_best_rising_functions(order):
+def test_pooled_distributions_are_the_best_monotone_functions(order):
     """No rising or falling function finds more, and a search comes close."""
     rng = np.random.default_rng(int(10 * order))
     for _ in range(12):
@@ -87,7 +87,7 @@ def test_total_variation_is_the_kolmogorov_distance():
         assert found.value - found.lower <= 2.0**-52
 
 
-def test_between_affine_and_all_functions():
+def test_thresholds_lie_between_affine_and_all_functions():
     """Affine functions of one number rise or fall, so thresholds find at least as much; nobody more than everybody."""
     rng = np.random.default_rng(6)
     for _ in range(10):
@@ -158,7 +158,7 @@ def test_ledgers_add_them_upward():
     assert ledger.capacity_bounded(RestrictedKL()).value <= 7 * renyi(q, 1).value
 
 
-def test_what_is_refused():
+def test_bad_features_and_designs_are_refused():
     """Numbers for another count of outputs, more than one number an output, and designs, which pose linear classes."""
     with pytest.raises(InvalidInput, match="one number for each of the 2 outputs"):
         capacity_bounded(np.eye(2), Thresholds([0, 1, 2]), RestrictedKL())
@@ -191,7 +191,7 @@ def convex_by_program(p, q, phi, order):
 
 
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 3.0])
-def test_relu_units_against_conic_programs(order):
+def test_relu_units_agree_with_conic_programs(order):
     """The bracket of the best convex or concave function holds what another program finds, and is narrow."""
     rng = np.random.default_rng(int(10 * order))
     for _ in range(8):
@@ -205,7 +205,7 @@ def test_relu_units_against_conic_programs(order):
         assert found.value - found.lower <= 1e-3 * found.value
 
 
-def test_relu_total_variation_against_a_linear_program():
+def test_relu_total_variation_agrees_with_a_linear_program():
     """Convex functions with values in [0, 1]: the largest sum of two hinges, exactly, is the value of the program."""
     rng = np.random.default_rng(14)
     for _ in range(30):

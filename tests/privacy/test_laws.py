@@ -49,7 +49,7 @@ def test_defects_are_correctly_rounded():
             assert found == float(sum(Fraction(float(x)) for x in row) - 1)
 
 
-def test_defects_are_correctly_rounded_whatever_the_entries_are():
+def test_defects_are_correctly_rounded_for_all_entries():
     """Entries of all sizes, half an ulp from a tie, above two, and none: the float next to the rational sum."""
     rng = np.random.default_rng(1)
     wide = rng.random((30, 40)) * 2.0 ** rng.integers(-1074, 1, (30, 40))
@@ -87,8 +87,8 @@ def test_scaling_keeps_its_digits(exponent):
                 assert found == math.inf
 
 
-def test_centred_rows_keep_what_they_differ_by():
-    """reference + away is the law of every row, to the stated error: eight digits of a difference of 1e-24 here."""
+def test_centered_rows_keep_their_difference():
+    """reference + away is the distribution of every row, to the stated error: eight digits of a difference of 1e-24."""
     rng = np.random.default_rng(1)
     q = np.full((3, 5), 0.2) * (1 + 1e-15 * rng.random((3, 5)))
     reference, away, error = centred(q)
@@ -115,7 +115,7 @@ def test_measures_agree_on_rows_that_do_not_quite_sum_to_one():
         assert encloses(maximal_leakage(OFF), mpmath.log(sum(map(max, zip(*exact, strict=True)))))
 
 
-def test_rows_of_one_law_tell_nothing_apart():
+def test_rows_of_one_distribution_have_zero_measures():
     """Rows that are multiples of one another have every measure zero, to far less than the tolerance of their sums."""
     q = np.array([[0.25, 0.75], [0.25, 0.75]]) * [[1.0], [1 - 2.0**-31]]
     assert local_dp(q).value <= 1e-23
@@ -127,7 +127,7 @@ def test_rows_of_one_law_tell_nothing_apart():
     assert chi_squared_contraction(q).value <= 1e-40
 
 
-def test_a_hockey_stick_beyond_the_range_of_exp():
+def test_a_hockey_stick_beyond_the_range_of_exp_is_enclosed():
     """At epsilon 710 a ratio of 1e320 still counts: delta is 1/2 - e^710 1e-320 of the laws [GI, Def 1]."""
     q = [[0.5, 0.5], [1e-320, 1]]
     with mpmath.workdps(700):
@@ -165,7 +165,7 @@ def test_the_subgaussian_standard_of_log_uniform_channels_is_finite():
         assert tau.value <= np.ptp(losses) * (1 + 1e-9) + 1e-15
 
 
-def test_chi_squared_contraction_below_the_square_root_of_the_smallest_float():
+def test_chi_squared_contraction_of_tiny_entries_keeps_its_digits():
     """Entries of 1e-160, whose squares are no floats, keep their digits: max b (1-b) (p-q)^2/(b p + (1-b) q)."""
     for a in (1e-150, 1e-160, 1e-200, 1e-300):
         found = chi_squared_contraction([[a, 1], [3 * a, 1]])
@@ -179,7 +179,7 @@ def test_chi_squared_contraction_below_the_square_root_of_the_smallest_float():
 
 
 @pytest.mark.parametrize("ulps", [1, 2, 5, 1000])
-def test_mutual_information_of_rows_an_ulp_apart(ulps):
+def test_mutual_information_of_rows_an_ulp_apart_is_enclosed(ulps):
     """I is about (p - q)^2/2 of 1e-32, not zero, and its bracket is a relative 1e-6."""
     q = np.array([[0.5, 0.5], [0.5 + ulps * ULP, 0.5 - ulps * ULP]])
     found = mutual_information(q, [0.5, 0.5])
@@ -208,7 +208,7 @@ def test_renyi_of_many_nearly_equal_inputs(k, epsilon, order):
     assert two.lower <= found.value
 
 
-def test_what_a_screen_leaves_out_is_not_called_exact(monkeypatch):
+def test_values_with_unmeasured_pairs_are_not_called_exact(monkeypatch):
     """Where pairs that were not measured may exceed the rest, the value covers them and says that it is a bound."""
     monkeypatch.setattr(pairs, "MAX_ENTRIES", 64)
     rng = np.random.default_rng(3)
@@ -224,7 +224,7 @@ def test_what_a_screen_leaves_out_is_not_called_exact(monkeypatch):
     assert (found.value, found.lower, found.exact) == (1.0, 0.25, False)
 
 
-def test_divergences_of_an_order_beyond_any_digit():
+def test_divergences_of_a_huge_order_are_enclosed():
     """At order 1e18 the loss is not known to 1/order: lower stays below the truth, value at most the largest loss."""
     rng = np.random.default_rng(4)
     for n in range(20):

@@ -84,7 +84,7 @@ def test_mutual_information_encloses_the_truth():
     assert mutual_information([[0.5, 0.5], [0.1, 0.9]], [1.0, 0.0]).value == 0
 
 
-def test_what_is_measured_is_called_exact():
+def test_measured_values_are_called_exact():
     """Mutual information and leakage are attained by the channel at hand; rows that are equal keep nothing."""
     q = [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]
     for found in (mutual_information(q, [0.3, 0.7]), maximal_leakage(q), doeblin(q)):

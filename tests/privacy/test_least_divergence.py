@@ -25,7 +25,7 @@ def coins(order, epsilon, delta, heads):
     return mpmath.log(heads**a * other ** (1 - a) + (1 - heads) ** a * (1 - other) ** (1 - a)) / (a - 1)
 
 
-def least(order, epsilon, delta):
+def least_over_coins(order, epsilon, delta):
     """The same at the best coin, by golden section on the logit of its share beyond delta."""
     with mpmath.workdps(300):
 
@@ -43,13 +43,13 @@ ORDERS, EPSILONS, DELTAS = [1.0001, 2.0, 500.0], [0.0, 0.3, 60.0], [1e-12, 1e-3,
 )
 def test_the_least_divergence_is_proved_and_attained(order, epsilon, delta):
     """It is at most that of every pair of coins with this hockey stick, and nearly that of the best [ALCKS, Thm 3]."""
-    exact, found = least(order, epsilon, delta), least_divergence(order, epsilon, delta)
+    exact, found = least_over_coins(order, epsilon, delta), least_divergence(order, epsilon, delta)
     assert mpf(found) <= exact
     assert mpf(found) >= exact * (1 - mpf(10) ** -6) - mpf(10) ** -15
 
 
-def test_no_law_with_a_smaller_divergence_has_the_hockey_stick():
-    """Random pairs of laws with delta at epsilon have at least the least divergence [ALCKS, Thm 3]."""
+def test_no_pair_with_a_smaller_divergence_has_the_hockey_stick():
+    """Random pairs of distributions with delta at epsilon have at least the least divergence [ALCKS, Thm 3]."""
     rng = np.random.default_rng(0)
     for _ in range(60):
         p, q = rng.dirichlet(np.full(4, 0.8), 2)
@@ -75,10 +75,10 @@ def test_the_conversion_is_sound_and_the_best(order, divergence, delta):
     assert found <= max(plain, 0.0) * (1 + 1e-12) + 1e-15
     assert least_divergence(order, found, delta) >= divergence * (1 - 1e-13)
     if order > 1.1 and found > 1e-6 and plain > found * (1 + 1e-9):  # nearer to one the proof loses digits
-        assert least(order, found * (1 - 1e-6), delta) < divergence
+        assert least_over_coins(order, found * (1 - 1e-6), delta) < divergence
 
 
-def test_the_gain_over_the_closed_form():
+def test_the_sharp_conversion_improves_on_the_closed_form():
     """Small divergences gain much: the closed form says 1.84 at delta 0.04 where 0.0226 holds."""
     assert renyi_to_approximate_sharp(RenyiDP(2.0, 0.01), 0.04).epsilon == pytest.approx(0.022557, abs=1e-5)
     assert renyi_to_approximate_sharp(RenyiDP(8.0, 0.4), 1e-5).epsilon == pytest.approx(1.605152, abs=1e-5)

@@ -76,7 +76,7 @@ def test_the_largest_eta_is_that_of_the_dominating_pair(epsilon, delta):
 @pytest.mark.parametrize("epsilon", [1e-12, 0.5, 3.0, 700.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 0.3])
 @pytest.mark.parametrize("share", [1e-320, 1e-9, 0.25, 0.99])
-def test_the_kept_mass_is_rounded_up_and_near(epsilon, delta, share):
+def test_the_remaining_mass_is_rounded_up_by_few_ulps(epsilon, delta, share):
     """1 - a is at least (eta - delta)(1 + e^eps)/((1 - delta)(e^eps - 1)), and above it by a few ulps [GI, Thm 2]."""
     eta = delta + share * (1 - delta) * math.tanh(epsilon / 2)
     same, kept = kept_mass(epsilon, delta, eta)
@@ -91,7 +91,7 @@ def test_the_kept_mass_is_rounded_up_and_near(epsilon, delta, share):
     assert min(exact, mpf(1)) <= kept <= max(float(exact) * (1 + 1e-14), sys.float_info.min)
 
 
-def test_what_is_no_constraint_and_what_leaves_nothing():
+def test_levels_at_the_ends_leave_all_or_no_mass():
     """Without eta all is kept, unless epsilon is zero; an eta below delta is the delta, and keeps nothing."""
     assert kept_mass(1.0, 0.1, None) == (0.1, 1.0)
     assert kept_mass(1.0, 0.1, 1.0) == (0.1, 1.0)
@@ -142,7 +142,7 @@ def test_equal_distributions():
     assert m.tolist() == [0.5, 0.5, 0.0, 0.0, 0.0, 0.0]
 
 
-def test_bad_input():
+def test_infinite_ratios_and_unequal_lengths_are_refused():
     """An infinite ratio has no antipodal split; lengths must agree."""
     with pytest.raises(InvalidInput, match="support"):
         antipodal_pair([0.5, 0.5], [1.0, 0.0])
@@ -209,7 +209,7 @@ def test_nearly_equal_slopes_do_not_wear_down():
     assert compose([rows]).local_dp().value >= local_dp(rows).lower > 3.9e-12
 
 
-def test_a_corner_whose_products_underflow_is_kept():
+def test_a_corner_whose_products_underflow_still_counts():
     """A report of probability 1e-320 under one answer tells as much in the dominating pair as in the channel."""
     rows = np.array([[1e-5, 0.5e-5, 1 - 1.5e-5], [1e-320, 1.9e-319, 1.0]])
     assert compose([rows]).local_dp().value >= local_dp(rows).lower > 725
@@ -217,7 +217,7 @@ def test_a_corner_whose_products_underflow_is_kept():
 
 @pytest.mark.full(but=5)
 @pytest.mark.parametrize("seed", range(20))
-def test_losses_of_subnormal_masses_in_high_precision(seed):
+def test_losses_of_subnormal_masses_are_covered(seed):
     """The composed loss covers that of the laws which the rows stand for, though dividing by their sums is inexact."""
     rng = np.random.default_rng(seed)
     rows = rng.dirichlet(np.ones(4), 2)
@@ -257,7 +257,7 @@ def test_rows_that_differ_by_an_ulp_have_a_hull(seed):
 
 
 @pytest.mark.parametrize("mass", [1e-311, 3e-323, 1.4e-312])
-def test_impossible_outcomes_of_subnormal_mass(mass):
+def test_impossible_outcomes_of_subnormal_mass_have_infinite_epsilon(mass):
     """A delta that rounding alone puts at or above the mass of impossible outcomes meets no finite epsilon."""
     rows = [[0.25, 0.75, mass], [0.5, 0.5, 0.0]]
     composed = compose([FinitePair(*rows)], 2)

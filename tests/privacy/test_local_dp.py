@@ -56,7 +56,7 @@ def test_epsilon_is_the_largest_log_ratio(q):
 
 
 @given(matrices(entries=st.sampled_from([0.0, 5e-324, 1e-320, 1e-310, 1e-300, 1e-17, 0.5, 1.0])))
-def test_extreme_entries(q):
+def test_extreme_entries_have_the_exact_epsilon(q):
     """Subnormal and zero entries give the exact value, however large the ratio."""
     assert brackets(local_dp(q), exact(q))
 
@@ -124,7 +124,7 @@ def test_constant_channels_leak_nothing():
         assert (found.value, found.lower, found.witness) == (0.0, 0.0, None)
 
 
-def test_the_oracle():
+def test_epsilon_agrees_with_the_oracle():
     """Epsilon of the oracle's channels, computed independently."""
     for case in ORACLE["cases"]:
         assert local_dp(case["channel"]).value == pytest.approx(case["epsilon"], rel=1e-9)
@@ -132,7 +132,7 @@ def test_the_oracle():
 
 @pytest.mark.parametrize("p", [1.0, 0.3, 1e-300, 1e-310])
 @pytest.mark.parametrize("ratio", [1 + 2**-52, 1 + 1e-9, 1.9, 2.1, 1e5, 1e200])
-def test_log_ratio(p, ratio):
+def test_log_ratios_are_accurate_to_four_units(p, ratio):
     """log(p/q) is right to four units in the last place for every p > q > 0."""
     q = p / ratio
     if 0 < q < p:
@@ -143,8 +143,8 @@ def test_log_ratio(p, ratio):
             )
 
 
-def test_bad_input():
-    """What is no channel and what is no graph over its inputs are errors."""
+def test_bad_channels_and_policy_graphs_are_refused():
+    """A matrix that is not a channel and a graph over other inputs are refused."""
     with pytest.raises(InvalidInput, match="channel: expected rows that sum to 1"):
         local_dp([[0.5, 0.4]])
     with pytest.raises(InvalidInput, match="policy graph: expected a networkx graph over the inputs, got 'list'"):

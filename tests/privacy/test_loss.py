@@ -67,7 +67,7 @@ def encloses(guarantee, truth):
     return guarantee.lower <= truth <= guarantee.value
 
 
-def test_pure_total_variation_and_hockey_stick_enclose_the_truth():
+def test_local_dp_total_variation_and_hockey_stick_enclose_the_truth():
     """Local DP, total variation and hockey-stick values are never below the entries' exact value, nor lower above."""
     for q in channels(90):
         rows = exact_rows(q)

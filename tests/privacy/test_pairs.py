@@ -40,8 +40,8 @@ def test_a_graph_without_edges_compares_nothing():
 
 
 @pytest.mark.parametrize("graph", [[("a", "b")], nx.Graph([("a", "d")]), "abc"])
-def test_what_is_no_graph_over_the_inputs_is_refused(graph):
-    """Lists of edges, texts and nodes that are no inputs."""
+def test_values_that_are_not_graphs_over_inputs_are_refused(graph):
+    """Lists of edges, texts and graphs over other nodes are refused."""
     with pytest.raises(InvalidInput, match="policy graph"):
         ordered_pairs(CHANNEL, graph)
 
@@ -144,7 +144,7 @@ def test_a_screen_hides_no_pair(low, high, seed):
         assert not found.exact
 
 
-def test_what_a_screen_cannot_bound_is_measured_whole():
+def test_pairs_that_a_screen_cannot_bound_are_measured():
     """Pairs with an infinite bound above are measured, beyond the limit, unless some pair is infinite anyway."""
     channel = random_channel(40, 3)
     value, _ = brute(channel)

@@ -60,7 +60,7 @@ def test_lemma_1_of_renyi_dp_holds_with_the_corrected_step():
     assert 2 * total_variation([[keep, 1 - keep], [1 - keep, keep]]).lower > 2 * small**2  # the printed step fails
 
 
-def test_closed_forms():
+def test_renyi_divergences_agree_with_closed_forms():
     """The (epsilon, eta) pair has KL epsilon eta, and order 2 is log(1 + chi-squared)."""
     e = math.e
     p = np.array([0.7 * e / (1 + e), 0.3, 0.7 / (1 + e)])

@@ -75,15 +75,15 @@ def test_the_named_pair_is_first():
         assert capacity_bounded(q, [0, 1, 2, 3, 4], divergence).witness.inputs == (0, 4)
 
 
-def test_what_is_claimed_is_the_largest_value():
-    """The tolerance decides who is named, not what is claimed."""
+def test_the_claimed_value_is_the_largest():
+    """The tolerance decides the named witness, not the claimed value."""
     q = np.array([[0.75, 0.25], [0.25, 0.75], [0.75 * (1 + TIE_RTOL / 8), 0.25 * (1 - TIE_RTOL / 8 * 3)]])
     found = local_dp(q)
     assert found.witness.inputs[1] == 1
     assert found.value >= np.log(3) + TIE_RTOL / 8
 
 
-def test_first_largest():
+def test_first_largest_counts_ties_within_the_tolerance():
     """The first position within the tolerance counts; infinities are equal; the tolerance may have another scale."""
     assert first_largest(np.array([1.0, 2.0, 2.0 * (1 + TIE_RTOL / 2)])) == 1
     assert first_largest(np.array([1.0, 2.0, 2.0 * (1 + 2 * TIE_RTOL)])) == 2

@@ -44,7 +44,7 @@ def test_the_channel_curve_is_the_convex_envelope_of_its_pairs():
     assert curve == trade_off(q[::-1])
 
 
-def test_conjugacy_with_delta():
+def test_delta_of_the_curve_is_the_hockey_stick_of_the_channel():
     """delta(epsilon) from the curve is the hockey-stick value of the channel, for every epsilon [GI, Thm 1]."""
     rng = np.random.default_rng(1)
     for _ in range(5):
@@ -58,7 +58,7 @@ def test_conjugacy_with_delta():
             assert found.value == pytest.approx(direct.value, abs=1e-13)
 
 
-def test_the_epsilon_eta_region():
+def test_the_curve_of_the_dominating_pair_is_corollary_1():
     """Corollary 1: the dominating pair's curve is max(0, 1-d-e t, (1-d-t)/e, 1-eta-t)."""
     epsilon, delta, alpha = 1.0, 0.05, 0.3
     e = math.exp(epsilon)
@@ -72,8 +72,8 @@ def test_the_epsilon_eta_region():
     assert np.allclose(curve(t), expected, atol=1e-14)
 
 
-def test_inverse_and_symmetrisation():
-    """The inverse exchanges the hypotheses; symmetrising takes the envelope of both; a channel's curve is symmetric."""
+def test_the_inverse_exchanges_hypotheses_and_symmetrization_takes_the_envelope():
+    """The inverse exchanges the hypotheses, symmetrization takes their envelope, and channels have symmetric curves."""
     rng = np.random.default_rng(2)
     p, q = rng.dirichlet(np.ones(4), 2)
     forth, back = TradeOffCurve.of_pair(p, q), TradeOffCurve.of_pair(q, p)
@@ -158,7 +158,7 @@ def test_bad_arguments_are_refused():
         curve.to_approximate_dp(-1)
 
 
-def test_knots_of_ratios_beyond_the_range_of_floats():
+def test_knots_of_extreme_ratios_are_ordered():
     """Impossible outputs are rejected before nearly impossible ones, and corners whose products underflow are kept."""
     knots = TradeOffCurve.of_pair([1e-320, 0.0, 1.0], [0.5, 0.3, 0.2]).knots
     assert knots[0, 1] == pytest.approx(0.7, rel=1e-14)

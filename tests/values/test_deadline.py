@@ -19,8 +19,8 @@ def clock(monkeypatch):
 
 
 @pytest.mark.parametrize("bad", [0, 0.0, -1.0, math.nan, -math.inf, "soon", "5", True, [1.0], 1j, 10**400])
-def test_what_is_no_time_limit_is_refused_in_one_line(bad):
-    """Zero, negative numbers, nan, minus infinity, text and booleans are no time limits."""
+def test_a_bad_time_limit_is_refused_in_one_line(bad):
+    """Zero, negative numbers, nan, minus infinity, text and booleans are refused as time limits."""
     with pytest.raises(InvalidInput, match="time_limit: expected seconds above 0") as refused, watched(bad, False):
         pass
     assert "\n" not in str(refused.value)
@@ -88,7 +88,7 @@ def test_the_clock_alone_never_says_that_all_is_done(clock):
         assert heard[-1] == module.MAX_TIMED < 1
 
 
-def test_turns_share_what_is_left(clock):
+def test_turns_share_the_remaining_time(clock):
     """Each piece of work gets an even share of what those before it left; none less than a moment."""
     with watched(12, False) as deadline:
         assert deadline.turn(0, 3).seconds == pytest.approx(4)
@@ -101,7 +101,7 @@ def test_turns_share_what_is_left(clock):
         assert deadline.left < 1e-6
 
 
-def test_what_the_listener_raises_ends_the_work():
+def test_exceptions_of_the_listener_end_the_work():
     """An exception from the function is passed on, and nothing is told after it."""
     heard = []
 
@@ -120,7 +120,7 @@ def test_what_the_listener_raises_ends_the_work():
 
 
 @pytest.mark.parametrize("kind", [{"steps": 2}, {"shares": True}, {}])
-def test_nobody_sees_a_bar_where_no_terminal_is(kind, capsys):
+def test_no_bar_is_shown_without_a_terminal(kind, capsys):
     """Neither stream gets a character."""
     with bar("working", **kind) as step:
         step(0.5)

@@ -111,8 +111,8 @@ def test_every_kind_of_number_is_taken(values):
         (np.array(["2024-01-01"], dtype="datetime64[D]"), "p0: expected an array of numbers"),
     ],
 )
-def test_what_is_no_distribution(values, message):
-    """Anything that is no probability vector is an error with the argument, the value and the entry."""
+def test_values_that_are_not_distributions_are_refused(values, message):
+    """A value that is not a probability vector is an error with the argument, the value and the entry."""
     with says(message):
         distribution(values, "p0")
 
@@ -124,8 +124,8 @@ def test_the_size_is_checked_first():
 
 
 @pytest.mark.parametrize("counts", [[], [0, 0], [-1, 2]])
-def test_what_are_no_counts(counts):
-    """Empty, all-zero and negative counts are errors."""
+def test_bad_counts_are_refused(counts):
+    """Empty, all-zero and negative counts are refused."""
     with says("counts: expected non-negative counts with a positive sum, got "):
         from_counts(counts)
 
@@ -151,15 +151,15 @@ def test_epsilons_that_are_taken(value):
 
 
 @pytest.mark.parametrize("value", [0, -1, 9e-10, 701, 1e300])
-def test_epsilons_out_of_range(value):
+def test_epsilons_out_of_range_are_refused(value):
     """Zero, negative, tiny and huge epsilons are errors that state the range."""
     with says(f"epsilon: expected a number of nats between 1e-09 and 700, got {float(value)}"):
         positive_epsilon(value)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "1", b"1", None, True, [1], 1j, 10**400])
-def test_what_is_no_number(value):
-    """Text, booleans, lists, complex numbers, infinities and not-a-number are errors in every scalar argument."""
+def test_values_that_are_not_numbers_are_refused(value):
+    """Text, booleans, lists, complex numbers, infinities and NaN are refused in every scalar argument."""
     with says("epsilon: expected a positive finite number of nats, got "):
         positive_epsilon(value)
     with says("eta: expected a number in [0, 1], got "):
@@ -169,8 +169,8 @@ def test_what_is_no_number(value):
 
 
 @pytest.mark.parametrize("value", [-1e-300, 1.0000001, 2, -1])
-def test_outside_the_unit_interval(value):
-    """Numbers outside [0, 1] are errors."""
+def test_numbers_outside_the_unit_interval_are_refused(value):
+    """Numbers outside [0, 1] are refused."""
     with says(f"eta: expected a number in [0, 1], got {float(value)}"):
         unit_interval(value, "eta")
 
@@ -181,13 +181,13 @@ def test_the_unit_interval_is_closed():
 
 
 @pytest.mark.parametrize("value", [0, -3, 1.0, 2.5, True, "2", None, math.nan])
-def test_what_is_no_positive_integer(value):
+def test_values_that_are_not_positive_integers_are_refused(value):
     """Only integers from the minimum up are counts; floats and booleans are not."""
     with says("k: expected an integer of at least 1, got "):
         positive_integer(value, "k")
 
 
-def test_positive_integers():
+def test_positive_integers_are_accepted_from_the_minimum():
     """Python and numpy integers are taken, down to the stated minimum."""
     assert positive_integer(np.int32(4), "k") == 4
     assert type(positive_integer(np.int32(4), "k")) is int

@@ -83,8 +83,8 @@ def test_numpy_scalars_become_python_labels():
         ([b"a", "a"], "inputs: expected labels that are strings, numbers or tuples of them, got 'bytes'"),
     ],
 )
-def test_what_are_no_labels(labels, message):
-    """Too few, too many, repeated and odd labels are errors."""
+def test_bad_labels_are_refused(labels, message):
+    """Too few, too many, repeated and odd labels are refused."""
     with says(message):
         distinct_labels(labels, 2, "inputs")
 
@@ -100,7 +100,7 @@ def test_unknown_answers(answers, got):
         positions(("a", "b"), answers)
 
 
-def test_unknown_positions():
+def test_unknown_positions_are_refused():
     """Numbers outside 0..k-1 are no answers, and long lists of inputs are shortened."""
     for wrong in (-1, 9):
         with says(f"answer: expected one of the inputs 0, 1, 2, 3, 4, 5, 6, 7, ..., got {wrong}"):
@@ -110,7 +110,7 @@ def test_unknown_positions():
 
 
 @pytest.mark.parametrize("value", [[None], [{}]])
-def test_labels_in_files(value):
+def test_labels_in_files_are_validated(value):
     """A file's labels are strings, numbers and lists of them, to a bounded depth."""
     with says("channel file: expected labels that are strings, numbers or lists of them"):
         from_jsonable(value)
@@ -121,7 +121,7 @@ def test_labels_in_files(value):
         from_jsonable([deep])
 
 
-def test_text_tells_types_of_tuples_apart():
+def test_text_distinguishes_types_in_tuples():
     """A tuple's text is its compact JSON, so (0, "1") and (0, 1) differ."""
     assert [as_text(label) for label in ((0, "1"), (0, 1), "é", 1.5)] == ['[0,"1"]', "[0,1]", "é", "1.5"]
 
@@ -156,7 +156,7 @@ def test_labels_of_the_caller_set_the_order():
 
 
 @pytest.mark.parametrize("values", [P0.reset_index(drop=True), pl.Series(FIRST), np.array(FIRST), tuple(FIRST)])
-def test_what_carries_no_labels_goes_by_position(values):
+def test_values_without_labels_are_matched_by_position(values):
     """The index that pandas gives by itself, arrays, lists and Polars columns say nothing of labels."""
     assert Divergence(KL, values, SECOND).inputs is None
     assert Divergence(KL, values, SECOND).p0.tolist() == FIRST

@@ -54,7 +54,7 @@ def test_an_unknown_key_is_an_error():
         reference("XYZ, Thm 1")
 
 
-def test_printed_forms():
+def test_papers_are_printed_as_text_and_bibtex():
     """A paper prints as one line and as BibTeX with authors joined by and."""
     paper = reference("GI")
     assert str(paper).startswith("[GI] Elena Ghazi, Ibrahim Issa. Total Variation Meets Differential Privacy. ")
@@ -62,7 +62,7 @@ def test_printed_forms():
     assert paper.bibtex.count("{") == paper.bibtex.count("}")
 
 
-def test_kinds_of_entries():
+def test_entries_have_their_own_kinds():
     """Proceedings, books and preprints are entries of their own kinds; a title that is a question has no full stop."""
     kinds = {"GI": "article", "CIM": "inproceedings", "DR": "misc", "Scarf": "book"}
     assert {key: reference(key).bibtex[1:].split("{")[0] for key in kinds} == kinds

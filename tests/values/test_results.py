@@ -72,7 +72,7 @@ def test_every_certificate_that_files_know_is_made_here(made):
     assert set(encodable_subtypes(Certificate)) <= {type(one) for one in made}
 
 
-def test_what_public_functions_return_is_a_result():
+def test_public_functions_return_results():
     """A public dataclass that a public function returns is a result, or one of those that a person describes."""
     functions = [entry.value for entry in registry().values() if inspect.isfunction(entry.value)]
     returned = " ".join(str(inspect.signature(one).return_annotation) for one in functions)
@@ -84,7 +84,7 @@ def test_what_public_functions_return_is_a_result():
     assert {one.__name__ for one in found} <= described
 
 
-def test_the_same_few_methods(made):
+def test_results_have_the_same_methods_and_rows(made):
     """JSON-ready values, a frame of pandas and of Polars, CSV, LaTeX and HTML, which all have the same rows."""
     for one in made:
         told = one.to_dict()
@@ -105,7 +105,7 @@ def test_the_same_few_methods(made):
 
 
 @pytest.mark.full
-def test_pictures(made):
+def test_results_draw_on_the_axes_of_the_caller(made):
     """What has a picture draws it on axes of its own, or on those it is given."""
     for one in [one for one in made if isinstance(one, Pictured)]:
         ax = one.plot()
@@ -113,7 +113,7 @@ def test_pictures(made):
         assert one.plot(ax=ax) is ax
 
 
-def test_equality_and_pickling(made):
+def test_results_survive_pickling_unchanged(made):
     """A result that went through a pickle is equal, hashes alike, and has read-only arrays where it had them."""
     for one in made:
         again = pickle.loads(pickle.dumps(one))
@@ -144,7 +144,7 @@ def test_certificates_tell_their_kind_and_all_their_numbers(made):
         assert " object at " not in one.to_csv()
 
 
-def test_a_tree_of_boxes_is_told_node_by_node(made):
+def test_a_tree_of_boxes_is_exported_node_by_node(made):
     """The parts of a certificate are dictionaries of their fields, with their kind."""
     tree = next(one for one in made if isinstance(one, BranchDual))
     told = tree.to_dict()["nodes"]
@@ -271,7 +271,7 @@ def test_utilities_and_constraints_are_equal_by_value():
     assert Divergence(KL, laws[0], laws[1]) != Divergence(KL, laws[1], laws[0])
 
 
-def test_zero_and_nan_and_kinds():
+def test_equality_covers_zero_nan_and_kinds():
     """A negative zero is zero, NaN equals NaN, whole numbers equal the same floats, and shapes count."""
 
     class Held(ByValue):
@@ -311,7 +311,7 @@ def test_printed_limits_are_not_understated(made):
                     assert not float(cell) > value
 
 
-def test_cut_tables_say_what_they_cut(made):
+def test_cut_tables_state_the_number_of_rows(made):
     """HTML shows twenty rows and columns, and says of how many; labels are escaped."""
     html = Channel(np.full((24, 30), 1 / 30), [f"<{x}>" for x in range(24)])._repr_html_()
     assert "(first 20 of 24 rows, first 20 of 30 columns)" in html
@@ -322,7 +322,7 @@ def test_cut_tables_say_what_they_cut(made):
     assert next(one for one in made if isinstance(one, Frontier))._repr_html_().count("first 20 of 24 rows") == 1
 
 
-def test_channels_to_and_from_frames():
+def test_channels_survive_a_round_trip_through_frames():
     """pandas and Polars give the channel back with its labels; outputs that Polars could not tell apart are refused."""
     named = Channel([[0.75, 0.25], [0.25, 0.75]], ["yes", "no"], ["A", "B"])
     for one in (named, FLIP, Channel([[0.75, 0.25], [0.25, 0.75]], inputs=[3, 1], outputs=["a", "b"])):

@@ -21,7 +21,7 @@ def test_the_report_is_the_inverse_of_the_cumulative_sum(k, m, n):
     assert np.array_equal(simulate(matrix, x, np.random.default_rng(5)), np.minimum(expected, m - 1))
 
 
-def test_frequencies():
+def test_reports_have_the_probabilities_of_their_row():
     """The reports of each answer have the probabilities of its row (chi-square test)."""
     rng = np.random.default_rng(3)
     matrix = rng.dirichlet(np.ones(6), 4)

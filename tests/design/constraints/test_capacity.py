@@ -124,7 +124,7 @@ def test_malformed_bounds(bad):
         CapacityBounded([0, 1], RestrictedKL(), bad)
 
 
-def test_malformed():
+def test_malformed_capacity_constraints_are_refused():
     """The divergence is a restricted one, features are numbers, and the channel has an output for each."""
     with pytest.raises(InvalidInput, match="divergence"):
         CapacityBounded([0, 1], "kl", 1.0)

@@ -31,7 +31,7 @@ def test_a_function_of_the_matrix_holds_for_the_very_outputs_that_it_names(other
     assert 0 < design.value <= design.upper_bound
 
 
-def test_the_bound_is_that_of_the_problem_without_it() -> None:
+def test_the_bound_ignores_the_users_function() -> None:
     """What a function asks is unknown to proofs: the bound is the optimum of the other constraints."""
     free = optimal_channel(QUESTION, LocalDP(1.0))
     design = optimal_channel(QUESTION, [LocalDP(1.0), first])
@@ -70,7 +70,7 @@ def test_a_wrong_function_is_refused_in_words(function, why) -> None:
         optimal_channel(QUESTION, [LocalDP(1.0), function])
 
 
-def test_what_no_channel_meets_is_refused() -> None:
+def test_an_infeasible_expression_is_refused() -> None:
     """A function that no channel satisfies ends in the solver's reason."""
     with pytest.raises(SolverError, match="no channel meets all constraints"):
         optimal_channel(QUESTION, [LocalDP(1.0), lambda q: cp.sum(q) <= -1])

@@ -35,7 +35,7 @@ def test_the_designed_channel_has_the_curve():
     assert design.certified
 
 
-def test_a_curve_that_is_not_its_own_inverse_is_asked_of_both_orders():
+def test_an_asymmetric_curve_is_required_of_both_orders():
     """T(Q[x], Q[x']) >= f for all ordered pairs is more than the lower envelope of f and its inverse [DRS, Def 2.2]."""
     curve = TradeOffCurve.of_pair([0.7, 0.2, 0.1], [0.2, 0.3, 0.5])
     utility = Divergence(KL, [0.6, 0.3, 0.1], [0.1, 0.3, 0.6])
@@ -47,7 +47,7 @@ def test_a_curve_that_is_not_its_own_inverse_is_asked_of_both_orders():
     assert design.certified
 
 
-def test_only_curves():
-    """Anything but a trade-off curve is refused."""
+def test_values_that_are_not_curves_are_refused():
+    """A value that is not a trade-off curve is refused."""
     with pytest.raises(InvalidInput, match="curve"):
         TradeOff([0.0, 1.0])

@@ -28,7 +28,7 @@ CONSTRAINTS = [
 ]
 
 
-def within(constraint, seed):
+def random_edge_channel(constraint, seed):
     """A random channel on the edge of the constraint."""
     raw = np.random.default_rng(seed).dirichlet(np.full(4, 0.4), 3)
     mean, low, high = raw.mean(axis=0), 0.0, 1.0
@@ -40,13 +40,13 @@ def within(constraint, seed):
 
 
 @pytest.mark.parametrize("number", range(len(CONSTRAINTS)))
-def test_channels_within_a_constraint_are_within_what_it_implies(number):
+def test_channels_within_a_constraint_meet_the_implied_caps(number):
     """Total variation, log-ratios of columns and moments of channels on the edge are below the caps."""
     constraint = CONSTRAINTS[number]
     variation = min(variation_cap([constraint], arithmetic).upper for arithmetic in (FLOAT, EXACT))
     spread = constraint.spread(range(3), EXACT)
     for seed in range(3):
-        matrix = within(constraint, seed)
+        matrix = random_edge_channel(constraint, seed)
         assert total_variation(Channel(matrix)).lower <= variation
         if spread is not None:
             assert np.log(matrix.max(axis=0) / matrix.min(axis=0)).max() <= spread.upper * (1 + 1e-12)
@@ -59,7 +59,7 @@ def test_channels_within_a_constraint_are_within_what_it_implies(number):
                         assert moment <= cap.upper * (1 + 1e-9)
 
 
-def test_formulas_of_total_variation():
+def test_implied_total_variation_agrees_with_formulas():
     """tanh(epsilon/2) [GI, Prop 2], delta + (1 - delta) tanh(epsilon/2) [GI, eq. 7], Pinsker; in 40 digits."""
     with mpmath.workdps(40):
         half = mpmath.tanh(mpmath.mpf(0.8) / 2)
@@ -78,7 +78,7 @@ def test_formulas_of_total_variation():
                 assert found.upper - found.lower < 1e-14
 
 
-def test_the_diameter_of_a_graph():
+def test_the_spread_is_epsilon_times_the_diameter_of_the_graph():
     """A column's ratios along a path multiply: the spread is epsilon times the weighted diameter, None where cut."""
     weighted = nx.Graph()
     weighted.add_weighted_edges_from([(0, 1, 0.1), (1, 2, 0.2), (0, 2, 5.0)])
@@ -105,8 +105,8 @@ def test_which_constraint_says_as_much():
     assert not implied((), LocalDP(1.0))
 
 
-def test_a_constraint_of_ones_own_tells_inputs_apart():
-    """Without a word about symmetry inputs are not merged."""
+def test_a_users_constraint_is_not_taken_for_symmetric():
+    """Inputs are not merged under a constraint that does not declare its symmetry."""
 
     class Own:
         bound = 1.0

@@ -41,7 +41,7 @@ def test_two_answers_in_closed_form(share):
 
 @pytest.mark.full
 @pytest.mark.parametrize("caps", [[LocalDP(2.0)], [TotalVariation(0.4)]], ids=["pure", "total variation"])
-def test_the_law_is_kept_to_rounding(caps):
+def test_the_distribution_is_invariant_up_to_rounding(caps):
     """p Q = p to 1e-13, privacy holds, outputs are named as inputs, and no random such channel beats the bound."""
     rng = np.random.default_rng(1)
     p0, p1, p = rng.dirichlet(np.ones(3), 3)
@@ -63,8 +63,8 @@ def test_the_law_is_kept_to_rounding(caps):
         assert utility.value(low * q + (1 - low) * p) <= design.upper_bound * (1 + 1e-9)
 
 
-def test_zeros_of_the_law():
-    """An answer that p never gives is a report that the others never give."""
+def test_a_zero_of_the_distribution_is_never_reported_by_others():
+    """An answer of probability zero under p is never the report of the other answers."""
     p = np.array([0.6, 0.4, 0.0])
     utility = Divergence(JENSEN_SHANNON, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
     design = optimal_channel(utility, [TotalVariation(0.5), Invariant(p)])
@@ -106,7 +106,7 @@ def test_expected_losses_are_exact():
     assert design.guarantees[1].value <= 1e-13
 
 
-def test_the_worst_prior_with_an_invariant_law():
+def test_the_minimax_loss_is_certified_with_an_invariant_distribution():
     """The minimax loss is certified too, and not below that of a single prior."""
     loss = 1 - np.eye(3)
     p = np.array([0.5, 0.3, 0.2])
@@ -117,8 +117,8 @@ def test_the_worst_prior_with_an_invariant_law():
     assert worst.value <= single.value + 1e-9
 
 
-def test_mutual_information_with_an_invariant_law():
-    """Other utilities are searched for, within the bound of the optimum without the law."""
+def test_mutual_information_stays_within_its_bound_with_an_invariant_distribution():
+    """Other utilities are searched for, within the bound of the optimum without the invariant distribution."""
     p = np.array([0.5, 0.3, 0.2])
     design = optimal_channel(MutualInformation(p), [LocalDP(1.0), Invariant(p)])
     assert design.value <= design.upper_bound
@@ -126,7 +126,7 @@ def test_mutual_information_with_an_invariant_law():
     assert design.guarantees[1].value <= 1e-13
 
 
-def test_malformed():
+def test_malformed_invariant_constraints_are_refused():
     """p is a distribution over the inputs; a smaller budget of outputs contradicts it."""
     utility = Divergence(KL, [0.5, 0.5], [0.2, 0.8])
     with pytest.raises(InvalidInput, match="p"):

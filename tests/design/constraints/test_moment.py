@@ -129,7 +129,7 @@ def test_no_random_channel_does_better():
 
 
 @pytest.mark.full
-def test_other_utilities_and_budgets():
+def test_concentrated_privacy_combines_with_budgets_and_losses():
     """Concentrated privacy combines with a budget of outputs and with a linear utility."""
     prior = np.array([0.6, 0.4])
     for utility, caps in (
@@ -146,7 +146,7 @@ def test_other_utilities_and_budgets():
     ("f", "cap", "method", "certified"),
     [(KL, 1e-4, None, True), (KL, 1e-6, TangentExchange(rounds=1), False), (LE_CAM, 1e-4, None, True)],
 )
-def test_infinite_utilities_under_small_caps(f, cap, method, certified):
+def test_infinite_utilities_have_designs_under_small_caps(f, cap, method, certified):
     """Where answers rule a hypothesis out, the design meets its cap, its proof holds, and it is certified where stated.
 
     For the other, which a round tells as well as many, the bound that is found today is far above the value.
@@ -159,21 +159,21 @@ def test_infinite_utilities_under_small_caps(f, cap, method, certified):
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan, "1"])
-def test_malformed_levels(bad):
+def test_malformed_levels_are_refused(bad):
     """rho is a positive number."""
     with pytest.raises(InvalidInput, match="rho"):
         ConcentratedLDP(bad)
 
 
 @pytest.mark.parametrize("orders", [(), (0.5,), (math.inf,), (1000.0,)])
-def test_malformed_orders(orders):
+def test_malformed_orders_are_refused(orders):
     """Orders are finite, from 1, and small enough for float64."""
     with pytest.raises(InvalidInput, match="order"):
         ConcentratedLDP(1.0, orders)
 
 
 @pytest.mark.parametrize("bad", [dict(rounds=0), dict(accuracy=0.0), dict(rounds=1.5)])
-def test_malformed_methods(bad):
+def test_malformed_methods_are_refused(bad):
     """Rounds are a positive integer, accuracy is positive."""
     with pytest.raises(InvalidInput):
         TangentExchange(**bad)

@@ -69,7 +69,7 @@ def test_two_outputs_take_two_levels(k, f):
 
 
 @pytest.mark.full
-def test_three_outputs_against_every_vertex_of_a_grid():
+def test_three_outputs_are_nearly_optimal_among_grid_vertices():
     """No three columns between m and e m, with m on a grid and rows at the corners of what they allow, do better."""
     k, ratio = 4, math.exp(7.0)
     p0, p1 = pair(4, 0)
@@ -116,8 +116,8 @@ def test_more_outputs_keep_more_and_enough_keep_all():
     assert "does not bind" in designs[-1].note
 
 
-def test_quantizers_without_privacy():
-    """Without privacy the best m reports are the best cut of the sorted answers into m runs."""
+def test_quantizers_without_privacy_are_cuts_of_sorted_answers():
+    """Without privacy the best m reports are those of the best cut of the sorted answers into m runs."""
     p0, p1 = pair(7, 3)
     order = np.argsort(p0 / p1)
     a, b = p0[order], p1[order]
@@ -131,7 +131,7 @@ def test_quantizers_without_privacy():
 
 
 @pytest.mark.full
-def test_a_conic_constraint_with_two_outputs():
+def test_two_outputs_under_renyi_have_the_best_cut():
     """Two outputs under Rényi-LDP: the level that the divergence of two numbers allows, at the best cut."""
     p0, p1 = pair(4, 11)
     level = 0.4
@@ -168,7 +168,7 @@ def test_other_utilities_take_a_budget():
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.0, True, "2"])
-def test_malformed_budgets(bad):
+def test_malformed_budgets_are_refused(bad):
     """A budget is a positive integer."""
     with pytest.raises(InvalidInput, match="m"):
         Outputs(bad)
@@ -185,8 +185,8 @@ P0, P1 = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
 
 
 @pytest.mark.parametrize("f", [JENSEN_SHANNON, SQUARED_HELLINGER], ids=lambda f: f.name)
-def test_brute_force_of_two_outputs(f):
-    """Two outputs, one of them forbidden for one answer, under total variation: the best of a fine grid."""
+def test_two_outputs_with_a_forbidden_one_agree_with_brute_force(f):
+    """Two outputs, one of them forbidden for one answer, reach the best of a fine grid under total variation."""
     mask = [[True, False], [True, True], [True, True]]
     design = optimal_channel(Divergence(f, P0, P1), [TotalVariation(0.4), Support(mask)])
     grid = np.linspace(0, 0.4, 401)
@@ -200,7 +200,7 @@ def test_brute_force_of_two_outputs(f):
     assert [g.value <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True)] == [True, True]
 
 
-def test_pure_ldp_uses_only_what_all_answers_allow():
+def test_pure_ldp_uses_only_outputs_of_all_answers():
     """Under pure LDP an output that some answer cannot give is given by none [GI, Def 6]."""
     mask = [[True, True, False], [True, True, True], [True, True, True]]
     utility = Divergence(KL, P0, P1)
@@ -262,7 +262,7 @@ def test_losses_within_a_mask_are_linear_programs():
 @pytest.mark.parametrize(
     "mask", [[[1, 0], [0, 1]], [True, False], [[True, False], [False, False]], np.ones((0, 2), dtype=bool)]
 )
-def test_malformed_masks(mask):
+def test_malformed_masks_are_refused(mask):
     """A mask is a boolean matrix with something allowed for every input."""
     with pytest.raises(InvalidInput, match="mask"):
         Support(mask)

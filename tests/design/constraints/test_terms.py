@@ -103,7 +103,7 @@ def test_supports_in_floats_are_those_of_the_proof():
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, -1.0])
 @pytest.mark.parametrize("row", range(4))
-def test_malformed_multipliers_of_moments(bad, row):
+def test_malformed_multipliers_of_moments_are_refused(bad, row):
     """Pairs and labels are in range, ratios positive, weights not negative, all finite."""
     term, values = moments(np.random.default_rng(5), 3, 2.0)
     values[row, 7] = bad
@@ -123,7 +123,7 @@ def test_positions_of_moments_are_whole_and_in_range(row, bad):
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, -1e-300])
-def test_malformed_multipliers_of_hockey_sticks(bad):
+def test_malformed_multipliers_of_hockey_sticks_are_refused(bad):
     """Finite and not negative, of one shape."""
     term, values = sticks(np.random.default_rng(6), 3)
     for wrong in (values.T, values[:2], values[:, :3], values.ravel(), "no", None):

@@ -41,7 +41,7 @@ def least_loss(prior, loss, epsilon):
     return linprog(costs, limits, np.zeros(len(pairs)), rows, np.ones(k)).fun
 
 
-def changed(loss, place, value):
+def changed_loss(loss, place, value):
     """The loss with one entry, row or column changed."""
     made = np.array(loss, dtype=float)
     made[place] = value
@@ -64,7 +64,7 @@ def alike(prior, loss):
 @pytest.mark.parametrize("place", [(0, 3), (3, 0), (slice(None), 3), ([0, 3, 2], [3, 0, 1])], ids=str)
 def test_prohibitive_losses_forbid_their_decisions(large, place, tmp_path):
     """From a size on, a loss is as if its decision did not exist: the optimum is that of the others, certified."""
-    loss = changed(LINE, place, large)
+    loss = changed_loss(LINE, place, large)
     design = optimal_channel(ExpectedLoss(PRIOR, loss), LocalDP(1.0))
     others = np.flatnonzero((loss < large).all(axis=0))
     assert design.certified
@@ -84,7 +84,7 @@ def test_prohibitive_losses_forbid_their_decisions(large, place, tmp_path):
         ([0.2, 0.8], [[0.0, 1e9], [1e12, 0.0]], 30.0),
         ([0.25, 0.75], [[1e-9, 1e3, 1.0], [5.0, 1e-6, 1e7]], 3.0),
         ([0.2, 0.8], [[-3.0, 1e300], [-1.0, -2.0]], 2.0),
-        (None, changed(LINE, (0, 3), 1e12).tolist(), 1.0),
+        (None, changed_loss(LINE, (0, 3), 1e12).tolist(), 1.0),
         (None, [[0.0, 1e9], [1e9, 0.0], [1.0, 1.0]], 40.0),
         ([[0.5, 0.5], [0.1, 0.9]], [[0.0, 1.0, 1e30], [1.0, 0.0, 1e30]], 1.0),
     ],
@@ -110,21 +110,21 @@ def test_mixed_scales_are_certified(prior, loss, epsilon, tmp_path):
     ids=["approximate", "variation and pure", "variation", "graph"],
 )
 @pytest.mark.parametrize("large", [1e5, 1e12, 1e300])
-def test_prohibitive_losses_under_other_constraints(constraints, large, tmp_path):
+def test_prohibitive_losses_forbid_decisions_under_other_constraints(constraints, large, tmp_path):
     """Where single entries may be zero, prohibitive ones are, exactly: nothing is mixed into them afterwards."""
-    loss = changed(LINE, (0, 3), large)
+    loss = changed_loss(LINE, (0, 3), large)
     design = optimal_channel(ExpectedLoss(PRIOR, loss), constraints)
     assert design.certified
     assert checked(design, tmp_path)
     assert design.channel.matrix[0, 3] * large < 1e-6
     assert -design.value <= alike(PRIOR, loss)
-    forbidden = optimal_channel(ExpectedLoss(PRIOR, changed(LINE, (0, 3), 1e3)), constraints)
+    forbidden = optimal_channel(ExpectedLoss(PRIOR, changed_loss(LINE, (0, 3), 1e3)), constraints)
     assert design.value <= forbidden.value + 1e-6 * abs(forbidden.value)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(150))
-def test_random_prohibitive_losses(seed):
+def test_random_prohibitive_losses_are_certified(seed):
     """Random losses with large entries, rows and columns of either sign under one prior: certified and verified."""
     rng = np.random.default_rng(seed)
     k, m = rng.choice([2, 3, 4, 6], 2)

@@ -28,7 +28,7 @@ MASK = Support(np.array([[True, True, False], [True, True, True], [False, True, 
     "caps", [[LocalDP(1.0), Invariant([0.5, 0.3, 0.2])], [TotalVariation(0.4), MASK]], ids=["invariant", "mask"]
 )
 @pytest.mark.parametrize("prior", [[0.5, 0.3, 0.2], None], ids=["one prior", "every prior"])
-def test_forged_losses(caps, prior):
+def test_forged_losses_prove_no_false_bound(caps, prior):
     """No accepted bound on minus the loss is below that of a feasible channel."""
     rng = np.random.default_rng(1)
     loss = np.abs(np.subtract.outer(np.arange(3), np.arange(3))).astype(float)
@@ -44,7 +44,7 @@ def test_forged_losses(caps, prior):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("f", [KL, CHI_SQUARED, SQUARED_HELLINGER], ids=lambda f: f.name)
-def test_forged_tangents(f):
+def test_forged_tangents_prove_no_false_bound(f):
     """No accepted bound on minus the risk is below that of a feasible channel, for the inner numbers neither."""
     rng = np.random.default_rng(2)
     held = np.array([[0.7, 0.2, 0.1], [0.1, 0.0, 0.9], [0.3, 0.3, 0.4]])
@@ -71,7 +71,7 @@ def test_a_certificate_of_another_utility_proves_nothing():
     assert np.isinf(risk.certificate.rebind(loss.utility, risk.constraints, loss.channel).bound)
 
 
-def test_what_is_no_leaf_and_no_certificate_of_a_loss_proves_nothing():
+def test_a_wrong_leaf_or_loss_certificate_proves_no_bound():
     """The leaf of an expected loss, and the loss of private sampling, are nested records: others fail in words."""
     loss = np.abs(np.subtract.outer(np.arange(3), np.arange(3))).astype(float)
     leaf = optimal_channel(ExpectedLoss([0.5, 0.3, 0.2], loss), [TotalVariation(0.4), MASK]).certificate

@@ -23,7 +23,7 @@ SCALES = [(5e-8, 1.0), (1e-9, 1.0), (6e-8, 9e-9), (4.0, 3e-12), (45.0, 0.5), (26
     + [(f, *scale) for f in (REVERSE_KL, SQUARED_HELLINGER) for scale in SCALES[1::2]],
     ids=lambda one: getattr(one, "name", None),
 )
-def test_two_mirrored_distributions_at_every_scale(f, epsilon, eta):
+def test_mirrored_distributions_have_mirrored_rows_at_every_scale(f, epsilon, eta):
     """Rows (1/2 + s, 1/2 - s) and their mirror are best for mirrored distributions, with the largest s allowed."""
     spread = min(math.tanh(epsilon / 2), eta) / 2
     best = float(f.excess(np.array(MIRRORED[0]), np.array([0.5 + spread, 0.5 - spread])).sum())

@@ -75,7 +75,7 @@ def test_numbers_near_the_ends_of_floats_are_bounded_or_refused(scale):
     )
 
 
-def test_numbers_that_are_none_prove_nothing():
+def test_bad_numbers_prove_no_bound():
     """Numbers that are missing, too many, not finite or not numbers bound nothing; nor do prices of pairs."""
     kernel, p, rows = some(4, 1)
     for squares in (np.ones(3), np.ones(5), np.full(4, math.nan), np.full(4, math.inf), "none", None, np.ones((4, 1))):

@@ -111,7 +111,7 @@ def test_no_random_channel_within_the_policy_beats_the_bound(graph):
         assert utility.value(channel) >= design.lower_bound
 
 
-def test_labelled_inputs_and_a_neighbourhood():
+def test_graphs_use_the_input_labels():
     """Graphs speak of the input labels, and minimax designs keep to them."""
     labels = ("low", "middle", "high")
     graph = nx.path_graph(3)
@@ -210,7 +210,7 @@ def test_a_graph_without_edges_leaves_the_answers_free():
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 30.0, 200.0])
-def test_graphs_at_small_and_large_epsilon(epsilon):
+def test_graphs_are_solved_at_extreme_epsilons(epsilon):
     """Entries from e^(-1400) to 1, which floats tell from 0 or not, and columns that differ by a thousandth."""
     p = np.random.default_rng(8).dirichlet(np.ones(8))
     constraint = LocalDP(epsilon, nx.path_graph(8))

@@ -16,7 +16,7 @@ def prior(k):
 
 @pytest.mark.parametrize("k", [9, 24, 120])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
-def test_one_share_is_estimated_best_by_randomized_response_about_it(k, epsilon):
+def test_randomized_response_is_optimal_for_one_share(k, epsilon):
     """The least variance of one share p is p (1 - p) + e / (e - 1)^2, that of Warner's question about it [War]."""
     p = prior(k)
     design = optimal_channel(FisherInformation(p, criterion=COptimal(np.eye(k)[0])), LocalDP(epsilon))

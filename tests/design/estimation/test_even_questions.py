@@ -37,7 +37,7 @@ def regular_sets(m):
 
 
 @pytest.mark.full
-def test_the_table_of_eight_questions():
+def test_the_table_of_eight_questions_agrees_with_a_search():
     """All pairs of the 44,315 regular sets of seven questions: the largest |s|^2 of n vectors, for n up to 128."""
     sums, sizes = regular_sets(7)
     assert len(sizes) == 44315
@@ -128,13 +128,13 @@ def test_the_profile_satisfies_the_inequality_of_two_halves():
 
 
 @pytest.mark.full
-def test_all_cells_of_the_profile():
+def test_balls_prove_all_cells_of_the_profile_with_the_proof_by_hand():
     """The whole region in balls; close to the diagonal they cannot do without the proof by hand."""
     assert HALVING["cells"]() > 100_000
     assert HALVING["cells"](limit=20_000, near=0.0) == 0
 
 
-def test_slopes_of_the_difference():
+def test_slopes_of_the_difference_agree_with_finite_differences():
     """The slopes that the cells use are those of D, by finite differences."""
     difference = HALVING["difference"]
     for x, y in ((-3.0, -0.9), (-1.4, -0.5), (-2.0, -0.4), (-0.9, -0.32)):
@@ -162,7 +162,7 @@ def test_no_profile_of_halves_is_below_the_arc():
     assert f[n // 4] > 1.009 * math.sqrt(2) / 4  # the subcube of share 1/4 is not reached
 
 
-def test_the_inequality_of_two_halves_at_random():
+def test_the_inequality_of_two_halves_holds_at_random():
     """The whole inequality, b on either side of 1/2: near and far, small and large shares."""
     rng = np.random.default_rng(5)
     a, b = np.sort(np.hstack([rng.random((2, 200_000)), 10 ** rng.uniform(-12, -0.3, (2, 200_000))]), axis=0)

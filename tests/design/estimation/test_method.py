@@ -36,7 +36,7 @@ def brute_covariance(matrix, p):
     ("prior", "epsilon", "value"),
     [([0.2] * 5, 0.5, 50.258657), ([0.2] * 5, 1.0, 12.229751), (SKEWED, 1.0, 10.150574)],
 )
-def test_a_optimal_values_of_the_literature(prior, epsilon, value):
+def test_a_optimal_values_are_those_of_the_literature(prior, epsilon, value):
     """The optimal sums of variances are the known ones, proved, and those of the returned matrix [KOV14], [YB]."""
     design = optimal_channel(FisherInformation(prior), LocalDP(epsilon))
     assert design.value == pytest.approx(value, abs=1e-6)
@@ -117,7 +117,7 @@ def test_d_optimal_value_is_minus_log_det_of_the_information():
     assert design.value == pytest.approx(-np.linalg.slogdet((q / (SKEWED @ q)) @ q.T)[1], rel=1e-9)
 
 
-def test_eta_that_cannot_bind_is_said():
+def test_an_eta_that_cannot_bind_is_noted():
     """An eta above tanh(epsilon/2) changes nothing and the note says so; a smaller one costs precision."""
     utility = FisherInformation(SKEWED)
     loose = optimal_channel(utility, [LocalDP(1.0), TotalVariation(0.9)])

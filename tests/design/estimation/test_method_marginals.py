@@ -44,7 +44,7 @@ def test_mixed_questions_are_certified(shape):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5])
-def test_it_agrees_with_the_cone_program(epsilon):
+def test_marginal_designs_agree_with_the_cone_program(epsilon):
     """Weights of questions count; another method that knows no symmetry finds and proves the same value."""
     here, there = designed((2, 3), epsilon, (1.0, 4.0)), designed((2, 3), epsilon, (1.0, 4.0), ThresholdColumns())
     assert "images" in here.method
@@ -66,7 +66,7 @@ def test_a_design_comes_back_from_its_file_with_its_proof(tmp_path):
     ("criterion", "said"),
     [(Marginals((2, 2), pairs=[(0, 1)]), "single questions"), (Marginals((2, 2), [[1, 2], [1, 1]]), "one weight")],
 )
-def test_what_is_not_symmetric_is_refused(criterion, said):
+def test_problems_without_symmetry_are_refused(criterion, said):
     """Pairs, and shares of one question with different weights, have no such symmetry; neither has an uneven pilot."""
     with pytest.raises(InvalidInput, match=said):
         optimal_channel(FisherInformation(criterion.pilot(), criterion), LocalDP(1.0), method=SymmetricMarginals())

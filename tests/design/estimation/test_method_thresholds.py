@@ -44,8 +44,8 @@ def test_yes_no_questions_follow_the_rule(m, epsilon):
     [((2, 2), 0.5, 33.34158), ((2, 2, 2), 3.0, 3.02105), ((2, 3), 0.5, 55.942608), ((2, 3), 1.0, 14.229407),
      ((2, 3), 2.0, 4.386820)],
 )  # fmt: skip
-def test_values_on_record(shape, epsilon, value):
-    """Values of an independent engine."""
+def test_values_agree_with_an_independent_engine(shape, epsilon, value):
+    """The value is that of an independent engine."""
     design = designed(shape, epsilon)
     assert design.certified
     assert design.value == pytest.approx(value, rel=2e-6)
@@ -57,7 +57,7 @@ def test_values_on_record(shape, epsilon, value):
     [((2, 2, 3), ([0.5, 0.5], [0.5, 0.5], [1 / 3] * 3)), ((2, 3), ([0.9, 0.1], [0.2, 0.3, 0.5])),
      ((3, 3), ([0.7, 0.2, 0.1], [0.1, 0.1, 0.8]))],
 )  # fmt: skip
-def test_never_worse_than_one_question_at_random(shape, marginals, epsilon):
+def test_all_thresholds_cost_at_most_one_question_at_random(shape, marginals, epsilon):
     """One question, with probabilities like the roots of the questions' own errors, costs (sum of the roots)^2."""
     alone = [optimal_channel(FisherInformation(shares), LocalDP(epsilon), certify=False).value for shares in marginals]
     design = designed(shape, epsilon, *marginals)
@@ -67,7 +67,7 @@ def test_never_worse_than_one_question_at_random(shape, marginals, epsilon):
     assert ldpopt.privacy.local_dp(design.channel).value <= epsilon
 
 
-def test_a_joint_law_that_is_no_product_is_certified():
+def test_a_dependent_joint_distribution_is_certified():
     """Dependent answers: two even questions with correlation 0.9, where bounds for products are false."""
     same, other = 0.475, 0.025
     criterion = Marginals((2, 2))
@@ -147,7 +147,7 @@ def test_out_of_time_the_bound_of_second_moments_is_left(monkeypatch):
         (FisherInformation(np.full(12, 1 / 12)), "few contrasts"),
     ],
 )
-def test_what_it_refuses_is_said(utility, words):
+def test_unsupported_problems_are_refused_with_a_reason(utility, words):
     """The method says why it does not apply."""
     with pytest.raises(InvalidInput, match=words):
         optimal_channel(utility, LocalDP(1.0), method=ThresholdColumns())

@@ -92,8 +92,8 @@ def test_the_best_set_is_among_those_between_roots(seed):
     assert prices.gains(np.where(sets, math.e, 1.0)).max() == pytest.approx(prices.gains(every).max(), abs=1e-9)
 
 
-def test_nothing_is_claimed_of_what_is_not_finite_or_possible():
-    """A share of zero, multipliers that are not numbers, prices of pairs, and a level of zero: inf."""
+def test_impossible_prices_have_an_infinite_bound():
+    """A share of zero, multipliers that are not numbers, prices of pairs and a level of zero give an infinite bound."""
     kernel, p, rows = some(5, 0)
     level = 1 / FLOAT.of(1.0).expm1()
     none = np.zeros((5, 5))

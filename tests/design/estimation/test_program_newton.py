@@ -108,7 +108,7 @@ def test_other_criteria_are_certified_with_and_without_a_cap(k, criterion, eta):
         assert design.value <= utility.value(sums.channel) * (1 + 1e-9)
 
 
-def test_sets_are_as_small_as_a_cap_asks_for():
+def test_sets_are_as_small_as_the_cap_requires():
     """Drawn under a cap, sets make a channel of about that total variation; a cap that does not bind changes none."""
     k, ratio = 20, np.e
     p = np.full(k, 1 / k)

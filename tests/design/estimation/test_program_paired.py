@@ -14,7 +14,7 @@ from ldpopt.design.estimation.relaxation import Relaxation
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
-def posed(shape, seed=1, spread=4.0):
+def random_pilot_problem(shape, seed=1, spread=4.0):
     rng = np.random.default_rng(seed)
     criterion = Marginals(shape)
     prior = criterion.pilot(*(rng.dirichlet(np.full(k, spread)) for k in shape))
@@ -39,7 +39,7 @@ def alone(shape, prior, epsilon):
 )
 def test_no_column_earns_more_than_its_price(shape, epsilon):
     """|K S|^2 <= (p.S)(lambda.S) for every one of the 2^k staircase patterns, computed one by one."""
-    _, prior, factor = posed(shape)
+    _, prior, factor = random_pilot_problem(shape)
     ratio = math.exp(epsilon)
     found = paired_dual(prior, ratio, factor, 1e-6, shape)
     columns = np.where(np.array(list(itertools.product((False, True), repeat=len(prior)))), ratio, 1.0)
@@ -55,16 +55,16 @@ def test_no_column_earns_more_than_its_price(shape, epsilon):
 @pytest.mark.parametrize(("m", "epsilon"), [(2, 0.3), (3, 1.0), (4, 0.3), (5, 1.0)])
 def test_one_yes_no_question_at_random_is_optimal_at_uneven_shares(m, epsilon):
     """Up to epsilon of 1 the bound is met by one question at random, to one part in a million."""
-    _, prior, factor = posed((2,) * m)
+    _, prior, factor = random_pilot_problem((2,) * m)
     found = paired_dual(prior, math.exp(epsilon), factor, 1e-7, (2,) * m)
     best = alone((2,) * m, prior, epsilon)
     assert best * (1 - 1e-6) <= found.bound <= best * (1 + 1e-9)
 
 
-def test_it_is_at_most_the_certified_optimum():
+def test_the_paired_bound_is_at_most_the_certified_optimum():
     """Where pairs are not enough, the bound is below the optimum, and near it."""
     for shape, epsilon in (((2, 2, 2, 2), 2.0), ((3, 3), 0.5), ((2, 5), 3.0)):
-        criterion, prior, factor = posed(shape)
+        criterion, prior, factor = random_pilot_problem(shape)
         optimum = optimal_channel(FisherInformation(prior, criterion), LocalDP(epsilon))
         assert optimum.certified
         found = paired_dual(prior, math.exp(epsilon), factor, 1e-6, shape)
@@ -90,7 +90,7 @@ def test_hostile_numbers_give_a_bound_or_none():
 @pytest.mark.full
 def test_sixty_four_cells_are_proved_and_come_back_from_a_file(tmp_path):
     """Six yes/no questions at uneven shares and epsilon 1 are certified; the file proves it, and not more."""
-    criterion, prior, _ = posed((2,) * 6)
+    criterion, prior, _ = random_pilot_problem((2,) * 6)
     design = optimal_channel(FisherInformation(prior, criterion), LocalDP(1.0))
     assert design.certified
     assert design.value <= alone((2,) * 6, prior, 1.0) * (1 + 1e-6)
@@ -108,7 +108,7 @@ def test_sixty_four_cells_are_proved_and_come_back_from_a_file(tmp_path):
 @pytest.mark.full
 def test_more_than_sixty_four_cells_are_certified_to_one_part_in_a_thousand():
     """Seven yes/no questions at epsilon 1."""
-    criterion, prior, _ = posed((2,) * 7)
+    criterion, prior, _ = random_pilot_problem((2,) * 7)
     design = optimal_channel(FisherInformation(prior, criterion), LocalDP(1.0))
     assert design.certified
     assert design.relative_gap < 1e-3

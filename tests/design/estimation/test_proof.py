@@ -143,7 +143,7 @@ def forged(made):
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("criterion", CRITERIA, ids=NAMES)
-def test_forged_numbers_prove_nothing(criterion):
+def test_forged_numbers_prove_no_bound(criterion):
     """Whatever is not a finite number of the right shape proves no bound at all, in either arithmetic."""
     made = optimal_channel(FisherInformation(PRIOR, criterion), [LocalDP(1.0), TotalVariation(0.3)]).certificate
     for number, (field, forgery) in enumerate(forged(made)):

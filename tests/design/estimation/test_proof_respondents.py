@@ -47,8 +47,8 @@ def marginals_of(shape):
 
 @ARITHMETICS
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 2.0, 5.0])
-def test_no_column_tells_more_than_scarf_allows(arithmetic, epsilon):
-    """rho^2 <= sinh^2(epsilon/2) for any law and any functions [Scarf]."""
+def test_no_column_exceeds_the_bound_of_scarf(arithmetic, epsilon):
+    """rho^2 <= sinh^2(epsilon/2) holds for any distribution and any functions [Scarf]."""
     rng = np.random.default_rng(3)
     limit = information_limit(arithmetic.of(epsilon), 0)
     with mpmath.workdps(50):
@@ -131,8 +131,8 @@ def test_no_bound_is_above_the_optimum(criterion, epsilon):
         assert 0 < made.bound <= design.value
 
 
-def test_problems_that_it_is_not_about():
-    """A criterion that is no sum of variances, and no epsilon between all inputs, are refused in words."""
+def test_unsupported_problems_are_refused_in_words():
+    """A criterion that is not a sum of variances, and a missing epsilon between all inputs, are refused in words."""
     channel = one_at_random(2, 1.0)
     for criterion, constraint, words in (
         (DOptimal(), LocalDP(1.0), "no sum of variances"),
@@ -151,7 +151,7 @@ def bound(epsilon=1.0, m=3, pilot=(0.5, 0.5), width=0.05):
 
 
 @pytest.mark.parametrize(("m", "least"), [(2, 3598), (5, 8995), (10, 17989), (30, 53966)])
-def test_the_least_respondents_of_even_questions(m, least):
+def test_the_least_respondents_of_even_questions_agree_with_the_formula(m, least):
     """m coth^2(1/2)/(4 tau), computed by hand."""
     made = bound(m=m)
     assert made.least == least
@@ -161,7 +161,7 @@ def test_the_least_respondents_of_even_questions(m, least):
         assert replace(made, least=least - 1).verify(exact)
 
 
-def test_uneven_and_different_questions_by_hand():
+def test_uneven_questions_agree_with_the_formula():
     """The sum of (tr C^(1/2))^2/sum tau over sinh^2(epsilon/2), in mpmath."""
     epsilon, pilots, taus = 1.7, ([0.3, 0.7], [0.5, 0.3, 0.2]), ([1e-4, 2e-4], [1e-4] * 3)
     with mpmath.workdps(40):
@@ -237,7 +237,7 @@ def test_forged_parts_are_refused_in_words(name):
     assert found.failures
 
 
-def test_files_keep_every_number_and_say_what_fails(tmp_path):
+def test_files_of_bounds_survive_a_round_trip_and_false_ones_fail(tmp_path):
     """A bound that is saved is read back equal; a file that states more does not verify."""
     made = bound(pilot=(0.3, 0.7))
     path = tmp_path / "least.json"
@@ -252,7 +252,7 @@ def test_files_keep_every_number_and_say_what_fails(tmp_path):
         load_respondents(path)
 
 
-def test_a_plan_and_the_command_say_what_is_proved(tmp_path):
+def test_a_plan_and_the_command_state_the_proved_number(tmp_path):
     """The planner's number is that of its proof; `survey plan --proof` writes it, and `verify` checks it."""
     from typer.testing import CliRunner
 
@@ -343,7 +343,7 @@ def test_uneven_questions_together_need_as_many_as_their_plan(tmp_path):
 
 
 @pytest.mark.parametrize("field", ["kernel", "rows", "relaxed", "variances", "pilots"])
-def test_forged_kernels_prove_nothing(field):
+def test_forged_kernels_prove_no_bound(field):
     """Another kernel, other prices or a kernel for other targets do not prove the number."""
     proof = uneven_plan().proof
     forged = {

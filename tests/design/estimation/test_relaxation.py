@@ -53,7 +53,7 @@ def test_no_eigenvalue_is_below(seed, scale):
     assert found >= near - 1e-12 * np.trace(np.abs(matrix))
 
 
-def test_what_entries_are_uncertain_by_is_charged():
+def test_the_bound_covers_the_uncertainty_of_entries():
     """Every matrix between the ends is above the bound, also of balls."""
     matrix = np.diag([1.0, 2.0, 3.0])
     wide = FLOAT.between(matrix - 0.25, matrix + 0.25)
@@ -63,7 +63,7 @@ def test_what_entries_are_uncertain_by_is_charged():
     assert eigenvalue_lower_bound(EXACT.of(matrix)) >= -1e-13
 
 
-def test_what_is_no_number_has_no_bound():
+def test_entries_that_are_not_numbers_have_no_bound():
     """NaN, inf and entries without ends prove nothing; zeros are zero."""
     for bad in (math.nan, math.inf, -math.inf):
         assert eigenvalue_lower_bound(FLOAT.of(np.array([[1.0, bad], [bad, 1.0]]))) == -math.inf
@@ -103,7 +103,7 @@ def test_any_numbers_give_a_sound_violation(seed):
         assert most <= guessed.gain_bound(charges, arithmetic.of(0.8)) < math.inf
 
 
-def test_numbers_that_are_none_prove_nothing():
+def test_bad_numbers_prove_no_bound():
     """Spans below zero, numbers that are missing, too many or not numbers bound nothing."""
     kernel, prior = some_kernel(4, 1)
     charges = Charges.from_kernel(FLOAT.of(kernel), prior, np.ones(4), np.zeros((4, 4)))
@@ -179,7 +179,7 @@ def test_the_relaxed_bound_is_never_below_the_listed_one(graph):
     assert most <= bound <= 1.2 * most
 
 
-def test_weights_of_another_graph_prove_nothing():
+def test_weights_of_another_graph_prove_no_bound():
     """A certificate whose relaxation does not fit its constraints bounds nothing."""
     p, kernel, limits = priced(GRAPHS[0], 6)
     rows, pairs, relaxed = relax_policy(kernel.T @ kernel, p, limits)

@@ -44,7 +44,7 @@ def test_no_channel_is_below_the_bound_without_pricing(seed, k, epsilon):
 
 
 @pytest.mark.parametrize("weights", [None, [1.0, 4.0, 0.25, 1.0, 2.0, 1.0, 1.0]])
-def test_the_kernel_proves_the_bound_as_it_is(weights):
+def test_the_kernel_proves_the_bound_from_the_numbers_alone(weights):
     """The certificate recomputes the bound from the numbers alone, in floats and in balls, for any positive weights."""
     p = skewed(7, 3)
     utility = FisherInformation(p, AOptimal(weights))
@@ -88,7 +88,7 @@ def test_skewed_pilots_are_certified(k, epsilon):
 
 @pytest.mark.parametrize("criterion", [AOptimal(), AOptimal(1.0 + np.arange(9)), DOptimal()], ids=lambda c: c.name)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0])
-def test_newtons_method_finds_what_the_cone_program_finds(criterion, epsilon):
+def test_newtons_method_agrees_with_the_cone_program(criterion, epsilon):
     """Over the same columns both have one optimum, and Newton's prices prove it for columns that were left out, too."""
     p = skewed(9, 2)
     columns = StaircaseColumns(9, epsilon)
@@ -135,8 +135,8 @@ def test_weights_of_a_mixture_make_exact_rows():
         (FisherInformation(np.append(np.ones(30) / 30, 0.0)), [LocalDP(1.0)], "never occurs"),
     ],
 )
-def test_what_it_is_not_for_is_refused(utility, constraints, words):
-    """The reason says which of its limits a problem is beyond."""
+def test_unsupported_problems_are_refused_with_a_reason(utility, constraints, words):
+    """The reason names the limit that a problem exceeds."""
     with pytest.raises(InvalidInput, match=words):
         optimal_channel(utility, constraints, method=SampledColumns())
 

@@ -50,7 +50,7 @@ def test_a_level_is_proved_exactly_if_no_pattern_gains_more(shape, kappas, compa
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-2])
-def test_a_kernel_or_law_that_is_not_symmetric_is_paid_for(scale):
+def test_the_bound_covers_asymmetric_kernels_and_distributions(scale):
     """What kernel and law differ from symmetric ones is added, so that no pattern gains more than what is proved."""
     rng = np.random.default_rng(3)
     own = kernel((2, 2, 3), (1.0, 1.0, 1.3))
@@ -77,7 +77,7 @@ def test_a_kernel_may_have_a_row_for_each_answer(shape, kappas):
 
 @pytest.mark.parametrize("level", [math.nan, math.inf, -1.0, 0.0])
 @pytest.mark.parametrize("shape", [(2, 2, 3), (4, 3)])
-def test_forged_numbers_prove_nothing(level, shape):
+def test_forged_numbers_prove_no_bound(level, shape):
     """A level that is no positive number, and a shape of another product, fail closed."""
     own = kernel((2, 2, 3), (1.0, 1.0, 1.0))
     assert gain_bound(shape, own, level) == math.inf

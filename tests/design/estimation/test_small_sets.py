@@ -24,7 +24,7 @@ def design():
     return optimal_channel(FisherInformation(skewed(28)), LocalDP(3.0))
 
 
-def test_it_is_chosen_and_certified_far_below_the_bound_without_pricing(design):
+def test_small_sets_are_chosen_and_certified_with_a_small_gap(design):
     """At epsilon = 3 the gap is below 1e-4, where the semidefinite form alone leaves a percent."""
     coarse = optimal_channel(FisherInformation(skewed(28)), LocalDP(3.0), method=SampledColumns())
     assert design.certified
@@ -84,8 +84,8 @@ def test_weights_of_the_variances_are_certified_as_well():
         (20, 3.0, "priced"),
     ],
 )
-def test_what_it_is_not_for_is_refused(k, epsilon, words):
-    """The reason says which of its limits a problem is beyond."""
+def test_unsupported_problems_are_refused_with_a_reason(k, epsilon, words):
+    """The reason names the limit that a problem exceeds."""
     with pytest.raises(InvalidInput, match=words):
         optimal_channel(FisherInformation(skewed(k)), LocalDP(epsilon), method=SmallSets())
 

@@ -65,7 +65,7 @@ def test_a_level_too_small_for_floats_is_refused():
 
 
 @pytest.mark.parametrize("relaxed", [Sizes(), Scarf(), Thresholds(0.0, 0)], ids=lambda relaxed: type(relaxed).__name__)
-def test_few_patterns_are_priced_one_by_one_whatever_a_file_says(relaxed):
+def test_few_patterns_are_priced_one_by_one_despite_the_file(relaxed):
     """A proof for up to twelve inputs is that of all patterns, as of every program that prices them."""
     kernel, p, rows, _ = some(6, 5, 1.0, 1e-2)
     charges = Charges.from_kernel(FLOAT.of(kernel), p, rows, np.zeros((6, 6)))

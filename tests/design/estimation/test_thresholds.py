@@ -50,7 +50,7 @@ def test_a_level_is_proved_exactly_if_no_pattern_gains_more(rows, seed, spread):
 
 
 @pytest.mark.parametrize("level", [math.nan, math.inf, -1.0])
-def test_a_level_that_is_no_number_of_at_least_zero_proves_nothing(level):
+def test_a_bad_level_proves_no_bound(level):
     """Forged levels fail closed."""
     kernel, prior, lam, epsilon = problem(6, 2, 1)
     assert Thresholds(level).gain_bound(charges(kernel, prior, lam), FLOAT.of(epsilon)) == math.inf

@@ -128,7 +128,7 @@ def test_forged_certificates_fail():
     assert replace(proof, support=weaker).verify().value <= design.value
 
 
-def test_bad_input():
+def test_sets_that_meet_or_differ_in_size_are_refused():
     """Sets that meet, sets of different sizes and channels of another size are refused."""
     p0, known = sets(4, 3)
     with pytest.raises(InvalidInput, match="do not meet"):
@@ -143,8 +143,8 @@ def test_bad_input():
         AgainstSet(KL, p0, known["ball"]).value(np.eye(3))
 
 
-def test_without_a_certificate():
-    """Nothing bounds a design that was not to be proved."""
+def test_a_design_without_a_certificate_has_no_finite_bound():
+    """A design whose certificate is not requested has an infinite upper bound and a note."""
     p0, known = sets(4, 3)
     design = optimal_channel(AgainstSet(KL, p0, known["box"]), LocalDP(1.0), certify=False)
     assert math.isinf(design.upper_bound)

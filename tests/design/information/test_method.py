@@ -19,7 +19,7 @@ def designed(prior, epsilon, share=None):
 
 @pytest.mark.parametrize("k", [2, 5, 9, 12])
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
-def test_it_agrees_with_the_program_over_all_patterns(k, epsilon):
+def test_balanced_sets_agree_with_the_program_over_all_patterns(k, epsilon):
     """The value of balanced sets is that of the exact pattern program, which lists all of them [KOV14, Thm 4]."""
     prior = np.random.default_rng(k).dirichlet(np.ones(k))
     exact = optimal_channel(MutualInformation(prior), LocalDP(epsilon), method=PatternLP())
@@ -52,8 +52,8 @@ def test_a_thousand_inputs_are_certified_in_little_memory():
 
 
 @pytest.mark.full
-def test_between():
-    """Between 21 and 29 inputs the gap is below 1e-4."""
+def test_the_gap_of_22_inputs_is_below_1e_4():
+    """A prior over 22 inputs has a gap below 1e-4."""
     design = designed(np.random.default_rng(1).dirichlet(np.ones(22)), 3.0)
     assert design.verify()
     assert design.upper_bound <= design.value * (1 + 1e-4)
@@ -61,7 +61,7 @@ def test_between():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize(("k", "gap"), [(12, 1e-7), (40, 3e-2)])
-def test_a_cap_on_total_variation(k, gap):
+def test_the_bound_is_near_under_a_cap_on_total_variation(k, gap):
     """With half of tanh(epsilon/2) the bound is near: exact where all inputs are whole, 2-designs for many inputs."""
     design = designed(np.random.default_rng(0).dirichlet(np.ones(k)), 1.0, 0.5)
     assert design.verify()
@@ -69,7 +69,7 @@ def test_a_cap_on_total_variation(k, gap):
     assert design.verify().total_variation <= 0.5 * math.tanh(0.5)
 
 
-def test_inputs_of_one_probability():
+def test_uniform_priors_have_subset_selection():
     """For a uniform prior subset selection of the best size is optimal [YB], and proved to be so, for any k."""
     for k in (2, 3, 17, 100):
         design = designed(np.full(k, 1 / k), 1.0)
@@ -90,7 +90,7 @@ def test_inputs_of_one_probability():
     ],
     ids=["two occur", "one of nearly all", "tiny", "halved, and zeros"],
 )
-def test_nasty_priors(prior):
+def test_degenerate_priors_have_verified_designs(prior):
     """Masses that are zero, tiny, nearly one or ever halved leave a design that verifies, within 1e-5 of its bound."""
     design = designed(prior / prior.sum(), 1.0)
     assert design.verify()
@@ -98,7 +98,7 @@ def test_nasty_priors(prior):
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 60.0, 700.0])
-def test_extreme_epsilon(epsilon):
+def test_designs_at_extreme_epsilons_are_verified(epsilon):
     """At the ends of the range the design verifies; at 60 and beyond it keeps the entropy."""
     prior = np.random.default_rng(4).dirichlet(np.ones(8))
     design = designed(prior, epsilon)
@@ -108,7 +108,7 @@ def test_extreme_epsilon(epsilon):
         assert design.value == pytest.approx(MutualInformation(prior).value_without_privacy, rel=1e-9)
 
 
-def test_a_cap_of_almost_nothing():
+def test_a_tiny_cap_is_met_and_bounded():
     """With eta = 1e-9 the design keeps within its cap and its bound; with 0 it keeps nothing."""
     prior = np.random.default_rng(4).dirichlet(np.ones(10))
     design = optimal_channel(MutualInformation(prior), [LocalDP(1.0), TotalVariation(1e-9)], method=BalancedSets())
@@ -117,7 +117,7 @@ def test_a_cap_of_almost_nothing():
     assert optimal_channel(MutualInformation(prior), [LocalDP(1.0), TotalVariation(0.0)]).value == 0
 
 
-def test_what_it_refuses():
+def test_other_utilities_and_constraints_are_refused():
     """Other utilities and other constraints are refused with a sentence."""
     with pytest.raises(InvalidInput, match="BalancedSets"):
         optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), LocalDP(1.0), method=BalancedSets())

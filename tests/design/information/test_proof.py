@@ -53,7 +53,7 @@ def test_any_multipliers_bound_the_optimum(cap):
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("cap", [None, 0.5])
-def test_with_all_inputs_whole_it_proves_the_optimum(epsilon, cap):
+def test_multipliers_of_whole_inputs_prove_the_optimum(epsilon, cap):
     """With nothing left to divide the best multipliers prove the optimum of the pattern program."""
     prior = np.random.default_rng(1).dirichlet(np.ones(6))
     caps = [LocalDP(epsilon)] + ([] if cap is None else [TotalVariation(cap * math.tanh(epsilon / 2))])

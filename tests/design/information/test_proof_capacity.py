@@ -34,7 +34,7 @@ from tests.design.kernel.forging import tampered
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-5, 9.99e-4, 1.001e-3, 0.1, 1.0, 3.0, 40.0, 500.0])
-def test_the_closed_form(epsilon):
+def test_the_capacity_encloses_its_closed_form(epsilon):
     """x - 1 - log x lies between the ends, in 50 digits, and is the largest h(a)/m over all a."""
     with mpmath.workdps(50):
         x = mpmath.mpf(epsilon) / (1 - mpmath.exp(-mpmath.mpf(epsilon)))
@@ -50,7 +50,7 @@ def test_the_closed_form(epsilon):
         assert worth.max() <= float(truth) * (1 + 1e-9) + 1e-15
 
 
-def test_it_bounds_designs_and_is_nearly_reached():
+def test_the_capacity_bounds_designs_and_is_nearly_reached():
     """No optimum is above it; subset selection of the best size on 200 answers comes within 1e-4 of it."""
     rng = np.random.default_rng(0)
     for epsilon in (0.1, 1.0, 4.0):
@@ -72,7 +72,7 @@ def test_fifty_answers_are_bounded():
     assert InformationCapacity(utility, (LocalDP(1.0),), channel).bound <= 0.1234
 
 
-def test_where_it_proves_nothing():
+def test_the_capacity_proves_no_bound_for_other_problems():
     """Without pure LDP, and for other utilities, there is no bound."""
     channel = Channel(np.eye(3))
     utility = MutualInformation([0.5, 0.3, 0.2])
@@ -86,7 +86,7 @@ def test_where_it_proves_nothing():
         assert not forged.verify()
 
 
-def test_along_a_graph_it_is_that_of_the_answers_farthest_apart():
+def test_the_capacity_along_a_graph_is_that_of_its_diameter():
     """A star of 19 answers has diameter 2: no channel keeps more than under 2 epsilon between all of them."""
     prior, star = np.random.default_rng(19).dirichlet(np.ones(19)), LocalDP(0.75, graph=nx.star_graph(18))
     channel = Channel(np.ones((19, 1)))
@@ -101,7 +101,7 @@ def test_along_a_graph_it_is_that_of_the_answers_farthest_apart():
 
 @pytest.mark.parametrize("epsilon", [1e-8, 9.9e-3, 2.1e-2, 1.0, 5.0, 30.0, 600.0])
 @pytest.mark.parametrize("off", [0.0, 1e-6, 0.2, 0.9])
-def test_randomized_response_about_a_set(epsilon, off):
+def test_the_information_of_randomized_response_about_a_set_is_enclosed(epsilon, off):
     """The information of randomized response about a set of probability (1 + off)/2 lies between the ends."""
     with mpmath.workdps(50):
         q = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
@@ -143,7 +143,7 @@ def test_two_outputs_of_an_information_are_certified():
             assert utility.value(np.stack([first, 1 - first], axis=1)) <= design.upper_bound * (1 + 1e-12)
 
 
-def test_the_set_nearest_to_one_half():
+def test_the_set_nearest_to_one_half_is_the_best_of_all_sets():
     """Of ten answers the best of all sets; of more than twenty, none is listed, and the bound is that of one half."""
     prior = np.random.default_rng(8).dirichlet(np.ones(10))
     chosen, off, _ = nearest_half(prior)
@@ -204,7 +204,7 @@ def scanned(one, caps, points=200_001):
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_the_bound_is_what_a_scan_finds_and_both_arithmetics_agree(name):
+def test_the_bound_is_near_a_scan_and_both_arithmetics_agree(name):
     """Chords and tangents between knots lose little: the proof is above a plain scan of s, by less than 1e-5."""
     for one in certificates(PRIOR, CONSTRAINTS[name]):
         charged = float(one._charged(arithmetic(False)).upper)
@@ -222,7 +222,7 @@ def random_channels(count, k=4, m=3):
 
 
 @pytest.mark.full
-def test_no_channel_that_meets_what_it_measures_is_above_the_bound():
+def test_no_channel_exceeds_the_bound_of_its_own_measures():
     """For a channel's own Rényi divergence of orders 1, 2 and 5, its own delta at 1 and its own total variation."""
     for channel in random_channels(2):
         for prior in (PRIOR, np.array([0.97, 0.01, 0.01, 0.01]), RNG.dirichlet(np.ones(4))):
@@ -237,7 +237,7 @@ def test_no_channel_that_meets_what_it_measures_is_above_the_bound():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("order", [1.0, 2.0, 4.0])
-def test_it_is_scale_free_in_the_cap(order):
+def test_the_bound_is_proportional_to_a_small_cap(order):
     """As epsilon falls the bound is about epsilon (1 - sum P^2) / (2 order), the optimum of small differences."""
     apart = 1 - PRIOR @ PRIOR
     for epsilon in (1e-3, 1e-6, 1e-9):
@@ -246,7 +246,7 @@ def test_it_is_scale_free_in_the_cap(order):
         assert bound <= epsilon * apart / (2 * order) * (1.7 if order == 1 else 1.3)
 
 
-def test_any_prior():
+def test_the_bound_is_finite_for_any_prior_and_order():
     """Answers that never occur, nearly never occur or are a thousand: a finite bound, the same in any order."""
     constraints = (RenyiLDP(2.0, 0.5),)
     one = least_bound([0.5, 0.3, 0.2], constraints)
@@ -258,16 +258,16 @@ def test_any_prior():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("constraint", [RenyiLDP(2.0, 0.5), ConcentratedLDP(0.2)])
-def test_designs_carry_it(constraint):
-    """Within a fifth of the optimum, where contraction leaves seven times the value open."""
+def test_designs_of_renyi_caps_are_within_a_fifth_of_the_bound(constraint):
+    """The gap is below a fifth, where contraction leaves a factor of seven."""
     design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), constraint)
     assert isinstance(design.certificate, PairwiseInformation)
     assert design.relative_gap < 0.2
     assert design.verify()
 
 
-def test_forged_numbers_prove_nothing_below_what_is_reached():
-    """Whatever stands in the place of a number: a bound that is proved holds for channels that meet the constraints."""
+def test_forged_numbers_prove_no_bound_below_a_reached_value():
+    """A bound that a forged number proves holds for channels that meet the constraints."""
     constraints = CONSTRAINTS["both"]
     design = optimal_channel(MutualInformation(PRIOR), constraints, certify=False)
     tried = proved = 0

@@ -18,7 +18,7 @@ def test_the_information_of_a_pattern_is_that_of_its_mass():
         assert np.allclose(found, columns, rtol=1e-7, atol=1e-14)
 
 
-def test_the_best_share():
+def test_the_best_share_agrees_with_a_fine_grid():
     """It is the best of a fine grid, as far as the gain is concave."""
     rng = np.random.default_rng(1)
     grid = np.linspace(0, 1, 20001)
@@ -36,7 +36,7 @@ def test_the_best_share():
             assert (gain[:, -1] >= gain.max(axis=1) - 1e-7 * float(top)).all()
 
 
-def test_the_level():
+def test_the_level_is_finite_where_the_exponential_overflows():
     """t = 1/(e^epsilon - 1), also where e^epsilon overflows."""
     assert math.isclose(level_of(1.0), 1 / math.expm1(1))
     assert level_of(800.0) > 0

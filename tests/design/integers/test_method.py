@@ -68,7 +68,7 @@ def best_of_all(utility, k, total, epsilon, cap=None):
         (Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), 3, 6, 1.0),
     ],
 )
-def test_the_program_finds_the_best_of_all_integer_channels_and_the_count_proves_it(utility, k, total, epsilon):
+def test_the_program_finds_and_proves_the_best_integer_channel(utility, k, total, epsilon):
     """The design is as good as the best of all, and certified by the kernel in both arithmetics."""
     design = optimal_channel(utility, [LocalDP(epsilon), Denominator(total)])
     assert design.value == pytest.approx(best_of_all(utility, k, total, epsilon), rel=1e-9)
@@ -78,7 +78,7 @@ def test_the_program_finds_the_best_of_all_integer_channels_and_the_count_proves
     assert design.verify(exact=True)
 
 
-def test_a_cap_on_total_variation_is_kept_and_costs_the_proof():
+def test_a_cap_on_total_variation_is_met_by_the_best_integer_channel():
     utility = MutualInformation([0.2, 0.3, 0.5])
     design = optimal_channel(utility, [LocalDP(1.0), TotalVariation(0.21), Denominator(5)])
     assert design.value == pytest.approx(best_of_all(utility, 3, 5, 1.0, cap=1), rel=1e-9)
@@ -132,7 +132,7 @@ def test_the_best_channel_is_no_worse_than_the_classical_designs(classical):
     assert design.value <= utility.value(classical.channel) * (1 + 1e-12)
 
 
-def test_what_does_not_go_with_a_denominator_is_refused_in_a_sentence():
+def test_methods_and_constraints_that_exclude_a_denominator_are_refused():
     utility = FisherInformation([0.5, 0.5])
     with pytest.raises(InvalidInput, match="it finds no multiples of 1/36"):
         optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), [LocalDP(1), Denominator(36)], method=Partition())
@@ -142,7 +142,7 @@ def test_what_does_not_go_with_a_denominator_is_refused_in_a_sentence():
         optimal_channel(utility, LocalDP(1), method=IntegerProgram())
 
 
-def test_a_design_over_a_denominator_is_kept_in_a_file(tmp_path):
+def test_a_design_over_a_denominator_survives_a_file(tmp_path):
     design = optimal_channel(Divergence(KL, [0.5, 0.5], [0.2, 0.8]), [LocalDP(1), Denominator(36)])
     design.save(tmp_path / "d.json")
     read = load_design(tmp_path / "d.json")

@@ -11,7 +11,7 @@ from ldpopt.errors import InvalidInput
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_moves_change_the_worth_by_what_the_update_says(kept):
+def test_moves_change_the_worth_by_the_predicted_update(kept):
     """The rank-three update of the variances is that of the new columns."""
     rng = np.random.default_rng(3)
     pilot, factor = rng.dirichlet(np.ones(6)), rng.normal(size=(6, 4))

@@ -37,7 +37,7 @@ def of_levels(k, e, flat):
     return [tuple(e ** int(x) if x >= 0 else Fraction(0) for x in row) for row in level_columns(k, flat)]
 
 
-def same(listed, expected):
+def are_same_rays(listed, expected):
     """Whether a list of columns is a set of rays, each once."""
     found = [scaled(column) for column in listed]
     return len(found) == len(set(found)) and set(found) == expected
@@ -45,27 +45,27 @@ def same(listed, expected):
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 @pytest.mark.parametrize("e", RATIOS, ids=str)
-def test_patterns(k, e):
-    """The staircase patterns of `PatternDual` and of estimation, and those of the second checker."""
+def test_listed_patterns_are_complete(k, e):
+    """The staircase patterns of `PatternDual`, of estimation and of the second checker are all rays, each once."""
     expected = rays(k, *faces(staircase_arrangement(k), e))
     sets = members(np.arange(max(2**k - 1, 1), dtype=np.int64), k)
     low = 1 / (e - 1)
-    assert same([tuple(low + int(x) for x in row) for row in sets], expected)
-    assert same([tuple(t + x for x in rise) for t, rise in proofs.staircases(k, e)], expected)
+    assert are_same_rays([tuple(low + int(x) for x in row) for row in sets], expected)
+    assert are_same_rays([tuple(t + x for x in rise) for t, rise in proofs.staircases(k, e)], expected)
     listed = StaircaseColumns(k, 1.0)
     assert listed.arrangement == staircase_arrangement(k)
     if k > 1:
-        assert same([tuple(e ** int(x) for x in row) for row in listed.start()], expected)
+        assert are_same_rays([tuple(e ** int(x) for x in row) for row in listed.start()], expected)
 
 
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 @pytest.mark.parametrize("e", RATIOS, ids=str)
-def test_levels(k, e, flat):
+def test_listed_levels_are_complete(k, e, flat):
     """Columns of levels, without a cap on total variation and with one, of both programs."""
     expected = rays(k, *faces(level_arrangement(k, flat), e))
-    assert same(of_levels(k, e, flat), expected)
-    assert same(proofs.levels(k, e, flat), expected)
+    assert are_same_rays(of_levels(k, e, flat), expected)
+    assert are_same_rays(proofs.levels(k, e, flat), expected)
     assert ((Fraction(1),) * k in expected) == (flat or k == 1)
 
 
@@ -73,9 +73,9 @@ def test_a_list_that_lacks_a_ray_or_has_another_is_noticed():
     """The comparison fails for each column that is left out, and for one too many."""
     expected = rays(3, *faces(level_arrangement(3, True), Fraction(2)))
     listed = of_levels(3, Fraction(2), True)
-    assert not any(same(listed[:at] + listed[at + 1 :], expected) for at in range(len(listed)))
-    assert not same([*listed, (Fraction(1), Fraction(4), Fraction(8))], expected)
-    assert not same([*listed, listed[0]], expected)
+    assert not any(are_same_rays(listed[:at] + listed[at + 1 :], expected) for at in range(len(listed)))
+    assert not are_same_rays([*listed, (Fraction(1), Fraction(4), Fraction(8))], expected)
+    assert not are_same_rays([*listed, listed[0]], expected)
 
 
 def graphs(count, seed):
@@ -113,22 +113,22 @@ def policy_case(graph, ordered):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("ordered", [False, True])
-def test_policy_graphs(ordered):
+def test_columns_along_graphs_are_complete(ordered):
     """The columns along graphs, with directions, weights, and parts without a path between them."""
     for graph in graphs(40, 1):
         mine, other, expected = policy_case(graph, ordered)
-        assert same(mine, expected)
-        assert same(other, expected)
+        assert are_same_rays(mine, expected)
+        assert are_same_rays(other, expected)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("ordered", [False, True])
-def test_more_policy_graphs(ordered):
+def test_columns_along_hundreds_of_graphs_are_complete(ordered):
     """The same for hundreds of graphs."""
     for graph in graphs(600, 2):
         mine, other, expected = policy_case(graph, ordered)
-        assert same(mine, expected)
-        assert same(other, expected)
+        assert are_same_rays(mine, expected)
+        assert are_same_rays(other, expected)
 
 
 def test_the_limits_of_a_graph_are_those_of_its_columns():
@@ -170,7 +170,7 @@ def irreducible(k, ratio, total):
     [(2, Fraction(2), 9), (2, Fraction(27, 10), 12), (2, None, 6), (3, Fraction(3, 2), 6), (3, Fraction(5, 2), 6),
      (3, None, 4), (4, Fraction(2), 4), (4, Fraction(1), 3), (2, Fraction(1), 3)],
 )  # fmt: skip
-def test_integers(k, ratio, total):
+def test_listed_integers_are_irreducible(k, ratio, total):
     """The columns of integers that are no sums of others with their entries in one order."""
     columns, complete = integer_columns(k, ratio, total)
     listed = [tuple(column) for column in columns.T.tolist()]
@@ -219,7 +219,7 @@ def misses(found, expected):
     ]
 
 
-def test_boxes():
+def test_columns_of_boxes_contain_every_vertex():
     """In a box, every vertex of every order of the entries is among the columns; without one of them it is missed."""
     some = 0
     for box in boxes(30, 3):
@@ -233,7 +233,7 @@ def test_boxes():
 
 
 @pytest.mark.full
-def test_more_boxes():
+def test_columns_of_hundreds_of_boxes_contain_every_vertex():
     """The same for hundreds of boxes."""
     for box in boxes(400, 4):
         found, expected = box_case(*box)

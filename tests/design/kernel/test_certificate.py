@@ -114,7 +114,7 @@ def test_a_bare_design_proves_nothing():
     assert "no certificate" in result.unchecked[-1]
 
 
-def test_a_bare_design_says_what_holds_of_it():
+def test_a_bare_design_is_checked_without_a_certificate():
     """Without a certificate all that is not checked is the optimum; each false claim besides is a failure."""
     bare = optimal_channel(utility(4, 3), LocalDP(1.0), certify=False)
     result = bare.verify()
@@ -195,7 +195,7 @@ class _Odd(FDivergence):
     """An f whose excess is computed by a user's own code."""
 
 
-def test_a_verdict_says_what_was_believed():
+def test_a_verdict_names_the_trusted_parts():
     """Of an own function, an own class and laws of scipy, the check and its verdict name what is taken on trust."""
     own = FDivergence(lambda t: (t - 1) ** 4, name="fourth power")
     odd = _Odd(lambda t: (t - 1) ** 2, name="odd")

@@ -33,7 +33,7 @@ def test_on_a_complete_graph_the_patterns_and_the_columns_of_the_graph_prove_the
 
 
 @pytest.mark.parametrize("field", ["rows", "pairs"])
-def test_multipliers_below_what_a_column_is_worth_prove_more_only_by_their_factor(field):
+def test_multipliers_below_a_columns_worth_are_scaled_by_their_factor(field):
     """Half of the multipliers prove the bound of all of them, but for the share of the tangent, which is not theirs."""
     found = optimal_channel(UTILITIES["information"], [LocalDP(1.3), TotalVariation(0.2)]).certificate
     whole = float(found.enclosed_bound(arithmetic(False)).upper)

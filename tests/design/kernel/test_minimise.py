@@ -93,7 +93,7 @@ def test_columns_of_three_inputs_are_noticed(kind, places):
     assert [gone for gone in places if not noticed(kind, gone, range(60), 3)] == []
 
 
-def test_what_two_programs_once_believed():
+def test_negative_prices_of_the_constant_column_prove_no_bound():
     """Negative prices of the constant column prove nothing: two programs took 0.0309 for 0.0618."""
     utility = Divergence(KL, [0.8, 0.2], [0.3, 0.7])
     constraints = (ld.ApproximateLDP(1.0, 0.05), TotalVariation(0.2))
@@ -136,8 +136,8 @@ def test_every_class_is_attacked():
 
 
 @pytest.mark.parametrize("draw", [special.of_envelope, special.of_dominated, special.of_no_mass])
-def test_draws_of_what_is_not_convex(draw):
-    """Points that dominate the hypotheses, or nearly, and answers without mass."""
+def test_draws_without_convexity_hold(draw):
+    """Bounds hold for points that dominate the hypotheses, or nearly, and for answers without mass."""
     rng, some = np.random.default_rng(3), 0
     for _ in range(12):
         outcome = draw(rng)
@@ -162,8 +162,8 @@ def test_a_checker_that_skips_columns_without_mass_is_noticed(monkeypatch):
 
 
 @pytest.mark.full
-def test_many_draws_of_what_is_not_convex():
-    """Hundreds of draws, of pairs of sets, cuts of real answers, excesses and respondents too."""
+def test_many_draws_without_convexity_hold():
+    """Bounds hold in hundreds of draws of pairs of sets, cuts of real answers, excesses and respondents."""
     rng = np.random.default_rng(4)
     often = (special.of_envelope, special.of_dominated, special.of_no_mass)
     seldom = (special.of_cells, special.of_pairs, special.of_pairwise, special.of_respondents)

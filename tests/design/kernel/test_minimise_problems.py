@@ -14,7 +14,7 @@ PROBLEMS = 2
 
 
 @pytest.mark.parametrize("name", attack.makers())
-def test_problems_of_every_kind(name):
+def test_random_problems_of_every_kind_are_bounded_correctly(name):
     """Random problems of each kind: trees of boxes, infinite ends, restricted adversaries and all others."""
     rng = np.random.default_rng(7)
     for _ in range(PROBLEMS):

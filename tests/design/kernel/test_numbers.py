@@ -33,8 +33,8 @@ NONE_OF_THEM = [
 
 
 @pytest.mark.parametrize("given", NONE_OF_THEM, ids=kind)
-def test_what_is_no_list_of_finite_numbers_is_said_to_be_none(given):
-    """Nothing but `Unproved` is raised, and no warning, whatever is given for numbers."""
+def test_values_that_are_not_lists_of_finite_numbers_are_refused(given):
+    """The only error is `Unproved`, and there is no warning, for any value in place of numbers."""
     with pytest.raises(Unproved, match="the prices"):
         real_array(given, (-1,), "the prices")
 
@@ -46,7 +46,7 @@ def test_positions_are_whole_numbers_within_their_range(given):
         positions(given, -1, 3, "the pairs")
 
 
-def test_positions_keep_what_they_name():
+def test_positions_accept_any_whole_numbers_of_the_right_count():
     """Any kind of whole number serves, and none at all, but not another number of them than was asked for."""
     for given in ([2, 0], (2, 0), np.array([2, 0], dtype=np.uint8)):
         assert positions(given, 2, 3, "the pairs").tolist() == [2, 0]
@@ -77,8 +77,8 @@ def test_a_record_is_of_its_kind():
             expect_each(given, float, "the levels")
 
 
-def test_only_what_is_a_list_is_counted():
-    """Words about a tampered certificate do not fail either."""
+def test_only_lists_are_counted_in_messages():
+    """Messages about a tampered certificate do not fail either."""
     assert [printed_length(one) for one in (np.zeros((4, 2)), (1, 2), [1], np.zeros(()), None, 1.0, "four")] == [
         4,
         2,

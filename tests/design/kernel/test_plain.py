@@ -40,7 +40,7 @@ def test_without_pure_ldp_there_is_no_level():
             Caps.from_constraints(constraints, FLOAT)
 
 
-def test_what_is_paid_for_needs_no_factor():
+def test_payments_that_suffice_need_no_factor():
     """One where nothing falls short, rounded up by an ulp at most; the largest ratio otherwise."""
     assert 1.0 <= dual_factor_of_floats(np.array([1.0, 0.0]), np.array([1.0, 2.0])) <= 1 + 2**-51
     assert 3.0 <= dual_factor_of_floats(np.array([1.0, 6.0]), np.array([1.0, 2.0])) <= 3 + 2**-50
@@ -53,8 +53,8 @@ def test_what_is_paid_for_needs_no_factor():
     ("most", "least"),
     [([1.0], [-1e-300]), ([math.inf], [1.0]), ([math.nan], [1.0]), ([1.0], [math.nan]), ([1e-300], [0.0])],
 )
-def test_what_may_be_worth_more_than_any_multiple_has_no_factor(most, least):
-    """Payments below zero, worths that are not finite, and worth for nothing."""
+def test_unbounded_worths_have_no_factor(most, least):
+    """Negative payments, worths that are not finite, and worth without payment have an infinite factor."""
     assert dual_factor_of_floats(np.array(most), np.array(least)) == math.inf
 
 

@@ -67,7 +67,7 @@ def test_a_relaxation_has_some_of_the_constraints_and_no_other():
     assert nested.bound >= design.value
 
 
-def test_what_is_no_relaxation_proves_nothing():
+def test_a_wrong_relaxation_proves_no_bound():
     """The relaxation, and the constraints that it has, are records of their kind: others fail in words."""
     u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
     proof = optimal_channel(u, [LocalDP(1.0), Outputs(2)]).certificate
@@ -76,7 +76,7 @@ def test_what_is_no_relaxation_proves_nothing():
         assert fails_in_words(replace(proof, relaxation=replace(proof.relaxation, constraints=other)))
 
 
-def test_what_are_no_certificates_of_the_parts_prove_nothing():
+def test_wrong_certificates_of_parts_prove_no_bound():
     """Each part of a sum has a certificate: fewer, more, and anything else fail in words."""
     u = Divergence(KL, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
     total, caps = WeightedSum([1.0, 2.0], [u, MutualInformation([0.5, 0.3, 0.2])]), (LocalDP(1.0),)
@@ -171,17 +171,17 @@ SETS = {
 
 
 @cache
-def against(kind):
+def design_against_set(kind):
     """The design against a set under LDP, made once."""
     return optimal_channel(AgainstSet(KL, P0, SETS[kind]), LocalDP(1.0))
 
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("kind", SETS)
-def test_forged_saddle_points(kind):
+def test_forged_saddle_points_prove_no_false_bound(kind):
     """No accepted bound is below the value of a feasible channel, and no accepted value above the bound."""
     rng = np.random.default_rng(5)
-    design = against(kind)
+    design = design_against_set(kind)
     certificate = design.certificate
     assert design.certified
     assert design.verify()
@@ -205,7 +205,7 @@ def test_forged_saddle_points(kind):
 
 @pytest.mark.parametrize("kind", SETS)
 @pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["float64", "exact"])
-def test_the_least_of_a_linear_function(kind, arithmetic):
+def test_the_least_of_a_linear_function_is_below_every_member(kind, arithmetic):
     """It is below the function at every member that a search finds, and meets the member that the set says is best."""
     rng = np.random.default_rng(6)
     chosen = SETS[kind]
@@ -252,7 +252,7 @@ def test_a_mixture_is_the_member_itself():
 
 @pytest.mark.full
 @pytest.mark.parametrize("epsilon", [1e-4, 5.0])
-def test_small_and_large_epsilon(epsilon):
+def test_sets_at_extreme_epsilons_are_bounded_by_their_pairs_optimum(epsilon):
     """The rounding of a mixture stays below the tolerance; the pair's own optimum is the value."""
     design = optimal_channel(AgainstSet(KL, P0, SETS["hull"]), LocalDP(epsilon))
     proof = design.certificate
@@ -261,9 +261,9 @@ def test_small_and_large_epsilon(epsilon):
     assert design.upper_bound == pytest.approx(single.upper_bound, rel=1e-8)
 
 
-def test_what_is_no_certificate_of_the_pair_proves_nothing():
+def test_a_wrong_certificate_of_the_pair_proves_no_bound():
     """The pair's certificate, the mixtures and the lower line are nested records: others fail in words."""
-    certificate = against("hull").certificate
+    certificate = design_against_set("hull").certificate
     for other in (*NO_RECORD, certificate):
         assert fails_in_words(replace(certificate, pair=other))
         assert fails_in_words(replace(certificate, mixtures=other))
@@ -273,7 +273,7 @@ def test_what_is_no_certificate_of_the_pair_proves_nothing():
 
 def test_a_channel_for_other_answers_does_not_verify():
     """A channel with more or fewer inputs than the sets have makes the proof fail in words, not in an error."""
-    design = against("hull")
+    design = design_against_set("hull")
     for k in (2, 4):
         found = replace(design, channel=Channel(np.full((k, 2), 0.5))).verify()
         assert not found

@@ -19,7 +19,7 @@ def test_every_orbit_is_a_two_design():
         assert len(set(together[~np.eye(one.points, dtype=bool)].tolist())) == 1
 
 
-def test_roots():
+def test_powers_of_a_primitive_root_are_all_residues():
     """A primitive root's powers are all the numbers but 0."""
     for g in (5, 7, 61, 127):
         assert len({pow(primitive_root(g), i, g) for i in range(g - 1)}) == g - 1

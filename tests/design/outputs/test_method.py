@@ -34,7 +34,7 @@ def searched():
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("nodes", [1, 5, 20])
-def test_the_bound_holds_whenever_it_stops(nodes):
+def test_the_bound_holds_after_any_number_of_boxes(nodes):
     """More boxes give a smaller bound, and every one is above the optimum."""
     exact = searched()
     assert exact.certified

@@ -83,7 +83,7 @@ def test_the_least_of_several_is_bounded():
     assert max(design.value for design in bounds) <= bounds[2].upper_bound
 
 
-def test_it_stops_when_the_time_is_over_and_what_is_proved_by_then_holds():
+def test_a_search_out_of_time_returns_a_valid_bound():
     """A limit of no time leaves the first program, or none."""
     utility, constraints = MutualInformation(np.full(7, 1 / 7)), [Outputs(4), TotalVariation(0.01)]
     design = optimal_channel(utility, constraints, time_limit=0.2)
@@ -102,8 +102,8 @@ def test_it_stops_when_the_time_is_over_and_what_is_proved_by_then_holds():
         (MutualInformation(np.full(9, 1 / 9)), [Outputs(2)], "too many columns to list"),
     ],
 )
-def test_it_says_what_it_does_not_take(utility, constraints, why):
-    """In half a sentence, by the method that was named."""
+def test_unsupported_problems_are_refused_with_a_reason(utility, constraints, why):
+    """The reason is half a sentence, under the name of the method."""
     if why is None:
         assert optimal_channel(utility, constraints, method=EntryBoxes()).certified
         return

@@ -49,7 +49,7 @@ def test_searches_repeat_and_improve_with_starts():
     assert made[2].value >= made[0].value * (1 - 1e-9)
 
 
-def test_a_search_is_bounded_and_says_what_it_is():
+def test_a_search_is_bounded_and_named_as_the_method():
     """Its design is feasible, below a valid bound, and names the search as its method."""
     utility = Divergence(JENSEN_SHANNON, [0.5, 0.3, 0.2], [0.1, 0.3, 0.6])
     design = optimal_channel(utility, [LocalDP(1.0)], method=LocalSearch(5))
@@ -75,7 +75,7 @@ def test_malformed_searches(bad):
         LocalSearch(**bad)
 
 
-def test_methods_for_constraints_on_the_outputs():
+def test_methods_check_constraints_on_the_outputs():
     """Partitions know no budget, branching needs one, and its settings are checked."""
     utility = Divergence(KL, [0.5, 0.3, 0.2], [0.1, 0.3, 0.6])
     with pytest.raises(InvalidInput, match="method"):

@@ -205,7 +205,7 @@ def test_hypotheses_that_nearly_agree():
     assert design.verify(exact=True)
 
 
-def honest(name, other):
+def serves_as_leaf(name, other):
     """Whether a stand-in serves a leaf as well: rows of zeros, no terms, and whatever a budget of outputs ignores."""
     return {
         "rows": isinstance(other, np.ndarray),
@@ -214,8 +214,8 @@ def honest(name, other):
     }.get(name, False)
 
 
-def test_what_is_no_tree_of_leaves_proves_nothing():
-    """Nodes, splits, leaves and their multipliers that are something else, or name a number that is none."""
+def test_a_wrong_tree_of_leaves_proves_no_bound():
+    """Wrong nodes, splits, leaves and multipliers, and positions that do not exist, fail in words."""
     u = utility(3)
     certificate, _ = branched(u, [TotalVariation(0.3), ApproximateLDP(1.0, 0.05), Outputs(2)])
     leaf = certificate.nodes[0]
@@ -230,7 +230,9 @@ def test_what_is_no_tree_of_leaves_proves_nothing():
         if not isinstance(other, float):
             assert fails_in_words(replace(certificate, nodes=(Split(0, other, 1, 2), leaf, leaf)))
         for name in ("rows", "terms", "fixed", "sides", "weights")[at % 2 :: 2]:
-            assert honest(name, other) or fails_in_words(replace(certificate, nodes=(replace(leaf, **{name: other}),)))
+            assert serves_as_leaf(name, other) or fails_in_words(
+                replace(certificate, nodes=(replace(leaf, **{name: other}),))
+            )
         for name in ("term", "pairs", "values")[at % 2 :: 2]:
             spoiled = replace(leaf, terms=(replace(one, **{name: other}),))
             assert fails_in_words(replace(certificate, nodes=(spoiled,)))

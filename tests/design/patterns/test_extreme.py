@@ -55,7 +55,7 @@ def graphs(count):
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_they_are_those_of_the_search_one_by_one(ordered, monkeypatch):
+def test_extreme_columns_are_those_of_the_plain_search(ordered, monkeypatch):
     """The same columns in the same order, with weights and directions, with orders of the entries and without."""
     for graph in graphs(25):
         limits = 0.7 * limits_of(graph)
@@ -69,7 +69,7 @@ def test_they_are_those_of_the_search_one_by_one(ordered, monkeypatch):
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_they_are_the_labelings_of_full_rank(ordered):
+def test_extreme_columns_are_the_labelings_of_full_rank(ordered):
     """All labelings whose equalities leave one free number: brute force over all labels, by the rank of a matrix."""
     for graph in (nx.cycle_graph(5), nx.complete_bipartite_graph(2, 3), nx.path_graph(4), nx.complete_graph(4)):
         limits = limits_of(graph)
@@ -100,7 +100,7 @@ def test_known_counts():
     assert len(extreme_columns(limits_of(grid))) == 2604
 
 
-def test_what_has_no_unit(monkeypatch):
+def test_policies_without_a_unit_have_no_list_of_columns(monkeypatch):
     """Weights without a common measure, inputs without a path, limits sixty times another: none; too many: an error."""
     path = limits_of(nx.path_graph(4))
     assert common_unit(path * 2**30) == 2**30
@@ -162,7 +162,7 @@ def test_extreme_columns_are_the_rays_of_the_cone(limits, ordered):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
-def test_between_all_inputs_they_are_the_staircase_patterns(k):
+def test_extreme_columns_between_all_inputs_are_the_staircase_patterns(k):
     """At one limit for every two inputs the extreme columns are the staircase patterns, and the constant."""
     patterns = StaircaseColumns(k, 1.3).start()
     patterns = {tuple(row - row.max()) for row in patterns}

@@ -46,7 +46,7 @@ def test_the_counts():
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("e", [2, 7])
-def test_they_are_exactly_the_rays_that_k_minus_1_planes_meet_in(k, e):
+def test_level_columns_are_the_rays_of_k_minus_1_planes(k, e):
     """A column is listed exactly if the planes it lies on leave one direction: others of whole powers do not."""
     listed = {tuple(column) for column in level_columns(k)}
     for levels in itertools.product(range(ABSENT_LEVEL, k), repeat=k):

@@ -12,7 +12,7 @@ from ldpopt.divergences import CHI_SQUARED, KL
 
 
 @pytest.mark.parametrize(("epsilon", "eta"), [(20.0, 0.5), (60.0, 1.0), (300.0, 0.2), (1.0, 1e-9), (1e-3, 1e-9)])
-def test_information_at_every_scale(epsilon, eta):
+def test_mutual_information_is_certified_at_every_scale(epsilon, eta):
     """Mutual information is certified at large epsilon and at small eta, and bounded by eta times the entropy."""
     for prior in ([0.4, 0.3, 0.2, 0.1], [0.7, 0.1, 0.1, 0.05, 0.05]):
         utility = MutualInformation(prior)
@@ -33,7 +33,7 @@ def test_small_caps_lose_nothing():
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0, 400.0])
-def test_it_meets_the_partitions(epsilon):
+def test_the_pattern_program_reaches_the_partitions(epsilon):
     """For two hypotheses it reaches the partition method, with inputs that never occur or have one ratio [SPR]."""
     p0, p1 = random_pair(5, 3)
     p0, p1 = np.insert(np.append(p0 / 2, p0 / 2), 0, 0.0), np.insert(np.append(p1 / 2, p1 / 2), 0, 0.0)

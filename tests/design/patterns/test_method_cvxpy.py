@@ -50,7 +50,7 @@ def test_the_program_s_optimum_is_the_certified_one(utility, caps) -> None:
     assert abs(plain.relative_gap) < 2e-6
 
 
-def test_it_can_be_extended_and_solved_again() -> None:
+def test_the_cvxpy_problem_can_be_extended_and_solved_again() -> None:
     """A further limit on the matrix of a loss, added in cvxpy, is met by the channel that is read off."""
     posed = problem(ExpectedLoss([0.5, 0.5], 1 - np.eye(2)), LocalDP(1.0))
     free = posed.program.solve()
@@ -69,8 +69,8 @@ def test_columns_of_zero_weight_are_no_outputs() -> None:
     assert posed.channel.shape[1] <= 4 < posed.weights.size == 7
 
 
-def test_what_it_cannot_pose_is_refused() -> None:
-    """Too many columns, no list of columns, fixed outputs, functions of single outputs: each with its reason."""
+def test_unsupported_problems_are_refused_with_a_reason() -> None:
+    """Too many columns, no list of columns, fixed outputs and functions of single outputs are refused with a reason."""
     many = Divergence(KL, np.full(11, 1 / 11), np.arange(1, 12) / 66)
     with pytest.raises(InvalidInput, match="11 inputs have too many patterns"):
         problem(many, LocalDP(1.0))

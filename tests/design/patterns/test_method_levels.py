@@ -13,7 +13,7 @@ from ldpopt.divergences import CHI_SQUARED, KL
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", sorted(DIVERGENCES))
-def test_it_meets_the_exchange(name):
+def test_listed_and_priced_columns_have_one_optimum(name):
     """Two programs that share nothing but the solver: columns listed, and columns priced by ratio, one optimum."""
     for k, seed, epsilon, delta in ((3, 0, 3.0, 1e-4), (4, 1, 1.0, 0.05)):
         utility, caps = Divergence(DIVERGENCES[name], *random_pair(k, seed)), ApproximateLDP(epsilon, delta)
@@ -42,8 +42,8 @@ def test_information_is_certified():
             assert searched.value <= found.upper_bound
 
 
-def test_between_pure_and_full_disclosure():
-    """At delta near 0 it keeps what LocalDP keeps, at delta = 1 everything."""
+def test_delta_moves_the_optimum_from_pure_privacy_to_full_disclosure():
+    """The optimum is that of LocalDP at delta near 0, and full disclosure at delta = 1."""
     utility = MutualInformation([0.5, 0.3, 0.2])
     pure = optimal_channel(utility, LocalDP(1.0)).value
     assert optimal_channel(utility, ApproximateLDP(1.0, 1e-12)).value == pytest.approx(pure, rel=1e-9)
@@ -80,7 +80,7 @@ def test_refusals_are_sentences():
             optimal_channel(utility, caps, method=LevelLP())
 
 
-def test_it_knows_the_closed_form_of_two_inputs():
+def test_two_inputs_have_the_closed_form():
     """With two inputs the coin is optimal: full disclosure with probability delta, else randomized response."""
     p0, p1 = [0.8, 0.2], [0.3, 0.7]
     utility = Divergence(CHI_SQUARED, p0, p1)

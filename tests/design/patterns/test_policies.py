@@ -66,7 +66,7 @@ def test_designs_along_graphs_are_certified_and_no_random_columns_do_better(util
 
 
 @pytest.mark.parametrize("eta", [0.05, 0.3, 1.0])
-def test_a_cap_on_total_variation(eta):
+def test_designs_of_a_policy_are_certified_at_every_cap(eta):
     """Certified at every cap; the optimum is concave in eta and never above eta times the entropy."""
     utility, graph = UTILITIES["information"], GRAPHS["path"]
     design = optimal_channel(utility, [LocalDP(1.0, graph=graph), TotalVariation(eta)])
@@ -97,8 +97,8 @@ def test_forged_numbers_prove_nothing_below_the_optimum():
     assert design.certificate.bound_in(arithmetic(True)).value == pytest.approx(design.upper_bound, rel=1e-12)
 
 
-def test_what_it_cannot_be_about():
-    """No LocalDP, and dense graphs of many inputs: nothing is proved, and it is said why."""
+def test_unsupported_policies_prove_no_bound():
+    """A problem without LocalDP and a dense graph of many inputs have no proof, and the reason is stated."""
     numbers = (np.ones(12), np.zeros((12, 12)), np.ones(1))
     utility, channel = MutualInformation(np.full(12, 1 / 12)), Channel(np.full((12, 2), 0.5))
     graph = nx.random_regular_graph(4, 12, seed=1)

@@ -39,7 +39,7 @@ def plain_lp(utility, epsilon, eta):
     return -found.fun
 
 
-def kept(utility, sets, theta, epsilon):
+def pattern_value(utility, sets, theta, epsilon):
     """What the pattern weights keep, and the rows that they make."""
     columns = np.where(sets, 1.0, math.exp(-epsilon))
     return float((utility.columns(columns.T) @ theta).min()), theta @ columns
@@ -47,21 +47,21 @@ def kept(utility, sets, theta, epsilon):
 
 @pytest.mark.parametrize("share", [10.0, 0.3, 0.8])
 @pytest.mark.parametrize("name", ["kl", "jensen_shannon", "hockey_stick_1_5"])
-def test_against_the_plain_program(name, share):
+def test_the_pattern_program_agrees_with_the_plain_program(name, share):
     """The weights reach the optimum of the plain program, and the dual values close the gap [KOV14, Thm 4]."""
     for seed, (k, epsilon) in enumerate([(2, 0.5), (5, 1.0), (8, 2.5), (11, 1.0)]):
         utility = Divergence(DIVERGENCES[name], *random_pair(k, seed))
         eta = min(1.0, share * math.tanh(epsilon / 2))
         truth = plain_lp(utility, epsilon, eta)
         *weights, found = pattern_program(utility, epsilon, eta)
-        value, rows = kept(utility, *weights, epsilon)
+        value, rows = pattern_value(utility, *weights, epsilon)
         assert value == pytest.approx(truth, rel=1e-8, abs=1e-12)
         assert found.rows.sum() + eta * found.prices.sum() == pytest.approx(truth, rel=1e-7, abs=1e-12)
         assert np.allclose(rows, 1.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("eta", [1.0, 0.2])
-def test_several_criteria_against_the_plain_program(eta):
+def test_several_criteria_agree_with_the_plain_program(eta):
     """The same for mutual information, and for the worst of three divergences."""
     rng = np.random.default_rng(4)
     for utility in (
@@ -70,14 +70,14 @@ def test_several_criteria_against_the_plain_program(eta):
     ):
         *weights, found = pattern_program(utility, 1.3, eta)
         truth = plain_lp(utility, 1.3, eta)
-        assert kept(utility, *weights, 1.3)[0] == pytest.approx(truth, rel=1e-8)
+        assert pattern_value(utility, *weights, 1.3)[0] == pytest.approx(truth, rel=1e-8)
         assert found.rows.sum() + eta * found.prices.sum() == pytest.approx(truth, rel=1e-8)
         assert found.criteria.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", ["kl", "total_variation", "jensen_shannon", "squared_hellinger"])
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 1.0, 60.0, 700.0])
-def test_every_scale(name, epsilon):
+def test_the_pattern_program_agrees_with_partitions_at_every_scale(name, epsilon):
     """Weights and dual values agree with the partition method for epsilon from 1e-8 to 700 and eta from 1e-12 [SPR]."""
     pair = random_pair(7, 2)
     utility, reduced = Divergence(DIVERGENCES[name], *pair), reduce_pair(*pair).pair
@@ -91,7 +91,7 @@ def test_every_scale(name, epsilon):
         assert proved == pytest.approx(truth, rel=1e-8, abs=0)
 
 
-def test_nothing_to_keep():
+def test_erasure_remains_where_no_utility_can_be_reached():
     """A total variation of zero, and a hockey stick beyond e^epsilon, leave erasure alone."""
     utility = Divergence(KL, *random_pair(4, 0))
     for sets, _, found in (
@@ -102,14 +102,14 @@ def test_nothing_to_keep():
         assert found.rows.sum() == 0
 
 
-def test_limit():
-    """More inputs than have patterns to price are refused."""
+def test_too_many_inputs_are_refused():
+    """More inputs than the program can price are refused."""
     with pytest.raises(InvalidInput, match=f"at most {MAX_PRICED_INPUTS} inputs"):
         pattern_program(Divergence(JENSEN_SHANNON, *random_pair(MAX_PRICED_INPUTS + 1, 0)), 2.0)
 
 
 @pytest.mark.parametrize(("apart", "epsilon", "constraints"), [(1e-12, 1.7, []), (0.3, 400.0, [0.4]), (1e-9, 7.0, [])])
-def test_a_weakest_criterion_far_below_the_others(apart, epsilon, constraints):
+def test_a_tiny_weakest_criterion_decides_the_worst_case(apart, epsilon, constraints):
     """Where one criterion is worth 1e-20 of another, the worst of both is what the weak one alone can be worth."""
     weak = Divergence(CHI_SQUARED, [0.5, 0.5], [0.5 + apart, 0.5 - apart])
     caps = [LocalDP(epsilon), *map(TotalVariation, constraints)]

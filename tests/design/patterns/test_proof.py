@@ -106,7 +106,7 @@ def test_a_pattern_that_pays_less_than_nothing_proves_nothing():
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("epsilon", [1e-7, 0.01, 2.0, 80.0, 400.0])
 @pytest.mark.parametrize("share", [2.0, 0.4, 1e-9])
-def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, share):
+def test_proofs_are_tight_at_every_scale_and_in_exact_arithmetic(epsilon, share):
     """Good multipliers prove the optimum to 1e-8 of itself, and 256 bits agree with float64 rounded outward."""
     rng = np.random.default_rng(2)
     eta = min(1.0, share * math.tanh(epsilon / 2))
@@ -120,8 +120,8 @@ def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, share):
         assert sharp <= made.bound
 
 
-def test_the_asked_epsilon_counts():
-    """The bound is for the epsilon that was asked, so that it is above the value of every channel within it."""
+def test_the_bound_holds_for_the_exact_epsilon():
+    """The bound for the exact epsilon of the constraint exceeds the value of every channel within it."""
     design = optimal_channel(MutualInformation([0.5, 0.3, 0.2]), LocalDP(1e-6), method=PatternLP())
     # Two sets of mass a and 1 - a: to first order epsilon^2/2 a (1 - a), and a = 1/2 is reached.
     assert design.upper_bound >= 1e-12 / 8 * (1 - 1e-9)

@@ -33,7 +33,7 @@ def dual(utility, epsilon, delta):
 
 @pytest.mark.parametrize("ground", [FLOAT, EXACT], ids=["float", "exact"])
 @pytest.mark.parametrize("epsilon", [1e-9, 0.7, 30.0])
-def test_the_enclosed_columns_are_what_they_are_called(epsilon, ground):
+def test_the_enclosed_columns_agree_with_exact_exponentials(epsilon, ground):
     """base + rise encloses e^(level epsilon) over the largest, and the excess its own difference, in fractions of e."""
     import mpmath
 
@@ -123,7 +123,7 @@ def test_an_infinite_divergence_is_not_bounded():
 
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-7, 1e-9), (1e-7, 0.4), (0.01, 1e-3), (2.0, 1e-9), (80.0, 1e-3)])
-def test_tight_at_every_scale_and_in_exact_arithmetic(epsilon, delta):
+def test_proofs_are_tight_at_every_scale_and_in_exact_arithmetic(epsilon, delta):
     """Good multipliers prove the optimum to 1e-6 of what a channel keeps, and 256 bits agree with float64."""
     rng = np.random.default_rng(2)
     parts = [Divergence(KL, *random_pair(4, 5)), MutualInformation(rng.dirichlet(np.ones(4)))]
@@ -141,7 +141,7 @@ CAPPED = (ApproximateLDP(1.0, 0.05), TotalVariation(0.3))
 
 @pytest.mark.parametrize("name", ["information", "kl", "worst"])
 @pytest.mark.parametrize("eta", [0.02, 0.2, 0.5])
-def test_total_variation_beside_it_is_certified_and_no_other_columns_do_better(name, eta):
+def test_a_further_cap_on_total_variation_is_certified(name, eta):
     """Met to 1e-9 at every cap, and random columns, best weighed by a program of their own, keep no more."""
     from scipy.optimize import linprog
 

@@ -87,8 +87,8 @@ def test_a_policy_graph_goes_by_the_labels_of_problem_and_channel():
 
 
 @pytest.mark.parametrize("others", SHUFFLED)
-def test_an_invariant_law_has_the_labels_of_the_problem(others):
-    """A law with labels in another order is refused when a design is asked for, not matched by position."""
+def test_an_invariant_distribution_has_the_labels_of_the_problem(others):
+    """A distribution with labels in another order is refused by a design, not matched by position."""
     utility = ExpectedLoss(P0, LOSS, LABELS, LABELS)
     design = optimal_channel(utility, [LocalDP(1.0), Invariant(series(P0, LABELS))])
     assert design.channel.outputs == LABELS
@@ -101,7 +101,7 @@ def test_an_invariant_law_has_the_labels_of_the_problem(others):
         parse_design(json.dumps(data))
 
 
-def test_reports_of_an_invariant_law_are_named_like_answers():
+def test_reports_of_an_invariant_distribution_are_named_like_answers():
     """p Q = p compares reports with answers, so that both have the same names in the same order."""
     utility = MutualInformation(P0, LABELS)
     require_one_labelling(utility, [Invariant(P0)], Channel(ROWS, LABELS, LABELS))

@@ -204,7 +204,7 @@ def poisson(mu, loc=0.0):
         (poisson(-1.0), poisson(3.0), "parameters of poisson"),
     ],
 )
-def test_laws_that_cannot_be_compared_are_refused_in_one_line(p0, p1, message):
+def test_incomparable_distributions_are_refused_in_one_line(p0, p1, message):
     """Discrete against continuous, and atoms between the integers: one sentence, for a file as for a call."""
     with pytest.raises(InvalidInput, match=message) as error:
         parse_design(with_laws(p0, p1))
@@ -239,8 +239,8 @@ def test_calls_refuse_the_same():
     ],
     ids=str,
 )
-def test_extreme_and_unknown_laws_in_a_file_fail_in_words(p0):
-    """No law makes a file raise, warn or verify."""
+def test_extreme_and_unknown_distributions_in_a_file_fail_in_words(p0):
+    """No distribution makes a file raise, warn or verify."""
     try:
         design = parse_design(with_laws(p0, {}))
     except InvalidInput:
@@ -250,7 +250,7 @@ def test_extreme_and_unknown_laws_in_a_file_fail_in_words(p0):
     assert all("\n" not in line for line in found.failures)
 
 
-def test_an_unknown_law_has_a_design_and_no_proof():
+def test_an_unknown_distribution_has_a_design_without_proof():
     """A design between laws that are in no table is not certified, says why, and no numbers in a file change that."""
     design = optimal_channel(Divergence(KL, stats.weibull_min(2), stats.weibull_min(3)), LocalDP(1.0))
     assert isinstance(design, Design)

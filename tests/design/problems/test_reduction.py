@@ -98,7 +98,7 @@ def test_cells_bracket_the_divergence(pair):
     assert cells.labels[0].startswith("(-inf")
 
 
-def test_coarser_cells_and_bad_cells():
+def test_cells_can_be_merged_and_bad_ones_are_refused():
     """Cells can be merged at their starts; degenerate hypotheses are refused."""
     cells = Cells.cut(stats.norm(), stats.norm(1), 400)
     coarse = cells.starts(np.array([0, 100, 200]))

@@ -7,7 +7,7 @@ from ldpopt.design.ratios.program import cut_knots, graded_knots, uniform_knots
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.2, 0.9), (0.6, 0.7)])
-def test_even_knots(low, high):
+def test_even_knots_cover_the_range(low, high):
     """They cover the range, and the ratio one when it lies inside."""
     knots = uniform_knots(low, high, 13)
     assert (knots[0], knots[-1]) == (low, high)
@@ -15,7 +15,7 @@ def test_even_knots(low, high):
     assert (0.5 in knots) == (low <= 0.5 <= high)
 
 
-def test_graded_knots_are_dense_where_asked():
+def test_graded_knots_are_dense_near_the_posterior():
     """The knots next to a posterior are nearer than the grid's by 8^3, in log-ratio."""
     knots = graded_knots(uniform_knots(0.1, 0.9, 25), np.array([0.3]))
     near = np.sort(np.abs(np.log(knots / (1 - knots)) - np.log(0.3 / 0.7)))

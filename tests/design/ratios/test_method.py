@@ -45,7 +45,7 @@ def pair(k, seed):
 
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize("instance", ORACLES[::15], ids=range(0, len(ORACLES), 15))
-def test_oracle_instances(instance):
+def test_exchange_and_patterns_agree_with_brute_force(instance):
     """Exchange and the pattern program agree with brute force to 1e-7, with and without a TV cap."""
     for name in ("kl", "total_variation", "hockey_stick_1_5", "squared_hellinger"):
         utility = Divergence(divergence(name), instance["p0"], instance["p1"])
@@ -151,7 +151,7 @@ def brute_force(f, p0, p1, left, right, ratio):
 
 
 @pytest.mark.parametrize("k", [3, 4, 5])
-def test_path_graph_against_vertex_enumeration(k):
+def test_the_optimum_of_a_path_graph_agrees_with_vertex_enumeration(k):
     """Under a path policy the optimum is the linear program over the extreme rays of the cone of columns."""
     p0, p1 = pair(k, 40 + k)
     graph = nx.path_graph(k)
@@ -183,7 +183,7 @@ def test_metric_privacy_follows_the_shortest_path():
     assert np.log(q[1] / q[2]).max() <= 0.3 * (1 + 1e-9)
 
 
-def test_labels_of_a_policy_graph():
+def test_graphs_name_inputs_by_their_labels():
     """Graphs name inputs by their labels; a node that is no input is refused."""
     utility = Divergence(KL, *pair(3, 2), inputs=["a", "b", "c"])
     design = optimal_channel(utility, LocalDP(1.0, nx.path_graph(["a", "b", "c"])))
@@ -221,7 +221,7 @@ def test_merged_answers_lose_little_and_the_bound_holds(f, epsilon, delta):
     assert float(merged.guarantees[0]) <= delta
 
 
-def test_many_answers_are_merged_without_being_asked():
+def test_many_answers_are_merged_by_default():
     """300 answers are too many to exchange at every ratio; one channel and a bound above it come back in seconds."""
     design = optimal_channel(Divergence(KL, *pair(300, 1)), ApproximateLDP(1.0, 0.05))
     assert design.method == "exchange on 20 merged inputs"

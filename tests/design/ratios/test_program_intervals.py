@@ -23,7 +23,7 @@ CASES = {
 }
 
 
-def posed(count):
+def random_problem(count):
     p0, p1 = PAIR
     s = p0 / (p0 + p1)
     knots = uniform_knots(s.min(), s.max(), count)
@@ -45,7 +45,7 @@ def proved(gains, terms, solved):
 def test_few_intervals_are_as_good_as_all(name):
     """Posed intervals and cells give the value of the whole program, a matrix within the terms, and its proof."""
     terms = CASES[name]
-    knots, gains = posed(30)
+    knots, gains = random_problem(30)
     whole = label_program(gains, terms)
     solved, memory = interval_program(gains, terms, knots, None)
     assert solved.value == pytest.approx(whole.value, rel=1e-8)
@@ -57,7 +57,7 @@ def test_few_intervals_are_as_good_as_all(name):
             assert (solved.matrix.max(axis=0) <= term.ratio * solved.matrix.min(axis=0) + 1e-8).all()
         else:
             assert term.excess(solved.matrix).max() <= 1e-8
-    finer, gains = posed(40)
+    finer, gains = random_problem(40)
     again, _ = interval_program(gains, terms, finer, memory)
     assert again.value == pytest.approx(label_program(gains, terms).value, rel=1e-8)
     assert proved(gains, terms, again) == pytest.approx(again.value, rel=1e-8)

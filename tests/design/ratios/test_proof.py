@@ -200,7 +200,7 @@ FORGED = {
 
 
 @functools.cache
-def honest(name):
+def design_and_reached_value(name):
     """A design, and a value that is surely reached: that of a program over all extreme columns, or the design's own."""
     constraint, best = FORGED[name]
     design = optimal_channel(Divergence(KL, P0, P1), constraint, method=None if best is None else Exchange())
@@ -211,7 +211,7 @@ def honest(name):
 @pytest.mark.parametrize("name", FORGED)
 def test_the_bound_is_the_optimum(name):
     """The certificate proves the optimum of an independent program, alike in both arithmetics."""
-    design, best = honest(name)
+    design, best = design_and_reached_value(name)
     assert design.certificate.verify()
     assert design.value == pytest.approx(best, rel=1e-7)
     assert best * (1 - 1e-9) <= design.certificate.bound <= best * (1 + 1e-6)
@@ -286,7 +286,7 @@ def forgeries(dual, rng):
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_numbers_prove_nothing_that_is_false(name):
     """Weak duality holds for any numbers: no forgery bounds below a value that is reached, in either arithmetic."""
-    design, best = honest(name)
+    design, best = design_and_reached_value(name)
     refused = 0
     for number, forged in islice(enumerate(forgeries(design.certificate, np.random.default_rng(0))), 0, None, 3):
         bound = forged.bound
@@ -311,9 +311,9 @@ def test_inputs_of_equal_ratio_are_merged_only_when_the_ratios_are_equal():
 
 
 @pytest.mark.full
-def test_constraints_of_infinitely_many_orders():
+def test_multipliers_serve_implied_orders_and_no_tighter_constraint():
     """The multipliers may be posed for orders that the design's constraint implies, and for no tighter constraint."""
-    design, _ = honest("concentrated")
+    design, _ = design_and_reached_value("concentrated")
     dual = design.certificate
     assert design.constraints == (ConcentratedLDP(0.2),)
     assert dual.posed is not None
@@ -341,7 +341,7 @@ def test_hypotheses_with_zeros_have_finite_optima(name, f):
     assert design.certificate.verify(exact=True).bound == pytest.approx(design.upper_bound, rel=1e-9)
 
 
-def test_what_remains_above_a_tangent():
+def test_the_rest_above_a_tangent_is_bounded():
     """f(u) - tangent at R <= c R^(p-o)/(o-1) (u^o - o u + o - 1) for u >= R, in 50 digits."""
     with mpmath.workdps(50):
         for f, p, c in ((lambda u: u * mpmath.log(u), 1, 1), (lambda u: (u - 1) ** 2, 2, 1)):
@@ -364,8 +364,8 @@ def is_empty(value):
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["approximate", "loss"])
-def test_what_is_no_record_of_multipliers_proves_nothing(name):
-    """Multipliers, the constraints that they are for, classes and knots that are something else fail in words."""
+def test_a_wrong_record_of_multipliers_proves_no_bound(name):
+    """Wrong values in place of multipliers, their constraints, classes and knots fail in words."""
     certificate = made(name).certificate
     one = certificate.multipliers[-1]
     for other in NO_RECORD:

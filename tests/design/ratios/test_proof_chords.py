@@ -84,7 +84,7 @@ def test_which_divergences_have_a_tail():
 
 
 @pytest.mark.parametrize("order", [1.5, 3.0])
-def test_the_constant_of_the_alpha_divergence(order):
+def test_the_alpha_divergence_has_the_printed_constant(order):
     """alpha(o) = ((u^o - o u + o - 1))/(o (o - 1)): the constant c of its tail is 1/o."""
     u = np.array([1.5, 10.0, 1e4])
     expected = (u**order - order * u + order - 1) / (order - 1) / order
@@ -102,7 +102,7 @@ def test_knots_that_do_not_cut(knots):
         )
 
 
-def most(reduced, spread):
+def largest_gain(reduced, spread):
     """The largest sum_i reduced_i . q_i over channels, by a program over the extreme columns of the box."""
     k = reduced.shape[1]
     if spread is None:
@@ -115,7 +115,7 @@ def most(reduced, spread):
 
 @pytest.mark.parametrize("arithmetic", [FLOAT, EXACT], ids=["float", "exact"])
 @pytest.mark.parametrize("spread", [None, 1e-3, 0.5, 3.0, 40.0])
-def test_nothing_gains_more(arithmetic, spread):
+def test_no_channel_gains_more_than_the_residual(arithmetic, spread):
     """The residual is at least what the best channel gains, and 0 where all labels are paid for."""
     rng = np.random.default_rng(0)
     for _ in range(10):
@@ -123,7 +123,7 @@ def test_nothing_gains_more(arithmetic, spread):
         given = None if spread is None else arithmetic.of(spread)
         enclosed = arithmetic.of(reduced)
         found = enclosed_residual(enclosed, enclosed.sum(axis=1), given)
-        assert found >= most(reduced, spread) * (1 - 1e-9)
+        assert found >= largest_gain(reduced, spread) * (1 - 1e-9)
         paid = arithmetic.of(-np.abs(reduced))
         assert enclosed_residual(paid, paid.sum(axis=1), given) == 0.0
 
@@ -139,7 +139,7 @@ def test_small_shortfalls_cost_little(spread):
     assert 0 < found <= 4e-12 * 3 * 0.7 / (3 * level + 1)
 
 
-def test_what_is_not_known_proves_nothing():
+def test_unknown_gains_have_an_infinite_residual():
     """Reduced gains that may be infinite leave an infinite residual."""
     for bad in (math.inf, math.nan):
         enclosed = FLOAT.of(np.array([[bad, -1.0]]))

@@ -24,7 +24,7 @@ from ldpopt.errors import InvalidInput
     ("epsilon", "eta", "summed"),
     [(1e-4, None, False), (0.5, 0.3, True), (1.0, 1e-6, False), (40.0, None, False)],
 )
-def test_it_keeps_what_all_patterns_keep(epsilon, eta, summed):
+def test_the_design_reaches_the_value_of_all_patterns(epsilon, eta, summed):
     """Three hypotheses, six inputs: the value of the program over all 63 patterns, and a bound of its own."""
     laws = np.random.default_rng(2).dirichlet(np.ones(6), 3)
     constraints = [LocalDP(epsilon), *([TotalVariation(eta)] if eta else [])]
@@ -51,7 +51,7 @@ def test_three_hypotheses_on_twenty_inputs_are_certified(f):
 
 
 @pytest.mark.full
-def test_a_cap_on_total_variation_of_sixteen_inputs():
+def test_sixteen_inputs_are_certified_under_a_cap_on_total_variation():
     """Multipliers of pairs and minimum cuts: certified."""
     laws = np.random.default_rng(4).dirichlet(np.ones(16), 3)
     design = optimal_channel(WorstOf(KL, laws[0], laws[1:]), [LocalDP(1.0), TotalVariation(0.2)])
@@ -59,8 +59,8 @@ def test_a_cap_on_total_variation_of_sixteen_inputs():
     assert design.certified
 
 
-def test_what_it_refuses():
-    """Mutual information, other constraints, six laws, and too many inputs."""
+def test_unsupported_problems_are_refused_with_a_reason():
+    """Mutual information, other constraints, six distributions and too many inputs are refused with a reason."""
     rng = np.random.default_rng(0)
     laws, many = rng.dirichlet(np.ones(4), 6), rng.dirichlet(np.ones(101), 3)
     for utility, constraint, words in (

@@ -20,20 +20,20 @@ def route(pairs, profits, passes=2):
     return sent[0], side[0]
 
 
-def kept(profits, pairs, side):
+def side_profit(profits, pairs, side):
     return profits[side].sum() - pairs[np.ix_(side, ~side)].sum()
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_flow_leaves_what_the_best_subset_keeps(seed):
-    """Max flow, min cut: the profit that no flow can move is that of the best of all 2^k subsets, and `side` is one."""
+def test_the_flow_leaves_the_profit_of_the_best_subset(seed):
+    """The profit that no flow can move is that of the best of all 2^k subsets, and `side` is one."""
     k = 5 + seed % 4
     profits, pairs = problem(k, seed)
     subsets = ((np.arange(2**k)[:, None] >> np.arange(k)) & 1) == 1
-    best = max(kept(profits, pairs, side) for side in subsets)
+    best = max(side_profit(profits, pairs, side) for side in subsets)
     sent, side = route(pairs, profits)
     assert np.maximum(profits - sent, 0.0).sum() == pytest.approx(best, abs=1e-12)
-    assert kept(profits, pairs, side) == pytest.approx(best, abs=1e-12)
+    assert side_profit(profits, pairs, side) == pytest.approx(best, abs=1e-12)
     once, _ = route(pairs, profits, 1)
     assert np.maximum(profits - once, 0.0).sum() == pytest.approx(best, abs=1e-7)
 
@@ -83,10 +83,12 @@ def test_problems_routed_together_do_not_mix(k, monkeypatch):
         monkeypatch.setattr(minimum_cut, "ARCS_PER_BATCH", arcs)
         sent, side = Network(pairs).route(profits)
         assert np.maximum(profits - sent, 0.0).sum(axis=1) == pytest.approx(alone, rel=1e-12, abs=1e-12)
-        assert [kept(h, pairs, own) for h, own in zip(profits, side, strict=True)] == pytest.approx(alone, abs=1e-9)
+        assert [side_profit(h, pairs, own) for h, own in zip(profits, side, strict=True)] == pytest.approx(
+            alone, abs=1e-9
+        )
 
 
-def test_what_is_not_sent_is_known_without_error():
+def test_zero_flows_are_enclosed_without_error():
     """Where nothing is routed the answer is zero between two zeros; a flow is known within the rounding of its sums."""
     profits, pairs = problem(5, 1)
     gains = np.abs(profits)

@@ -99,8 +99,8 @@ def test_forged_numbers_prove_nothing_below_the_optimum(f, eta, every):
     assert np.isfinite(bounds).any()
 
 
-def test_what_it_cannot_be_about():
-    """Mutual information, no LDP, and six laws: nothing is proved, and it is said why."""
+def test_unsupported_problems_prove_no_bound():
+    """Mutual information, a missing LDP and six distributions have no proof, and the reason is stated."""
     laws = np.random.default_rng(5).dirichlet(np.ones(4), 6)
     flat, channel = (np.ones(4), np.zeros((4, 4)), np.ones(1)), Channel(np.full((4, 2), 0.5))
     information = MarginalDual(MutualInformation(laws[0]), (LocalDP(1.0),), channel, *flat)

@@ -49,7 +49,7 @@ def test_every_column_is_in_a_simplex_before_and_after_halving(n, level):
 
 @pytest.mark.parametrize("f", [KL, CHI_SQUARED, TOTAL_VARIATION], ids=lambda f: f.name)
 @pytest.mark.parametrize("slopes", ["their own", "none", "others"])
-def test_linear_functions_are_above_the_utility_whatever_their_slopes(f, slopes):
+def test_linear_functions_are_above_the_utility_for_any_slopes(f, slopes):
     """On each simplex, of random mixtures of its corners; with their own slopes they touch it there."""
     rng = np.random.default_rng(1)
     laws = rng.dirichlet(np.ones(5), 3)
@@ -78,7 +78,7 @@ def test_a_middle_that_rounds_is_no_cut():
     assert not simplices.exactly(np.zeros(1, dtype=int), np.ones(1, dtype=int)).any()
 
 
-def test_more_than_five_laws_are_refused():
-    """n! simplices of six laws and more are too many."""
+def test_more_than_five_distributions_are_refused():
+    """The n! simplices of six and more distributions are too many."""
     with pytest.raises(Unproved, match="6 laws"):
         marginals_of(np.random.default_rng(0).dirichlet(np.ones(4), 6))

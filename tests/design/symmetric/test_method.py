@@ -49,7 +49,7 @@ def test_sums_of_variances_under_a_cap(k, eta, value):
     assert total_variation(design.channel).value <= eta
 
 
-def test_information_under_a_cap():
+def test_information_of_thirty_answers_is_certified_under_a_cap():
     """0.103981 nats of thirty answers, certified, and verified without any solver."""
     design = optimal_channel(MutualInformation(np.full(30, 1 / 30)), [LocalDP(1.0), TotalVariation(0.2)])
     assert design.value == pytest.approx(0.103981, abs=6e-7)
@@ -71,7 +71,7 @@ def test_without_a_cap_the_closed_form_is_reached(k, epsilon):
     assert design.verify()
 
 
-def test_it_is_as_good_as_all_subsets_of_the_size():
+def test_few_reports_are_as_good_as_all_subsets_of_their_size():
     """The channel of all 84 subsets of 3 of 9 categories leaves the same error as the few reports that were found."""
     every = min(even(9).value(subset_selection(9, 1.0, size)) for size in range(1, 9))
     design = optimal_channel(even(9), LocalDP(1.0))
@@ -100,7 +100,7 @@ def test_answers_that_never_occur_copy_another():
     assert design.verify()
 
 
-def test_it_is_kept_in_files(tmp_path):
+def test_the_bound_survives_a_file(tmp_path):
     """The bound is the same when the design is read again, in balls too."""
     design = optimal_channel(even(10), [LocalDP(1.0), TotalVariation(0.2)])
     design.save(tmp_path / "design.json")
@@ -150,8 +150,8 @@ def test_flat_sets_separate_all_pairs_alike(k, size):
         (MutualInformation([0.2, 0.8]), [LocalDP(1.0)], "not even"),
     ],
 )
-def test_what_it_is_not_for_is_refused(utility, constraints, words):
-    """The reason says which of its limits a problem is beyond."""
+def test_unsupported_problems_are_refused_with_a_reason(utility, constraints, words):
+    """The reason names the limit that a problem exceeds."""
     with pytest.raises(InvalidInput, match=words):
         optimal_channel(utility, constraints, method=SymmetricSets())
 
@@ -167,6 +167,6 @@ def test_scales(epsilon, share):
         assert design.verify()
 
 
-def test_an_envelope_of_nothing():
+def test_the_envelope_of_no_families_is_empty():
     """Without families there is no mixture, and no slope."""
     assert envelope([], 0.2) == ([], 0.0)

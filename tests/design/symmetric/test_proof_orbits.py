@@ -186,7 +186,7 @@ FORGED = [
 
 @pytest.mark.parametrize(("change", "why"), FORGED)
 @pytest.mark.parametrize("arithmetic", [FLOAT, EXACT])
-def test_forged_numbers_prove_nothing(change, why, arithmetic):
+def test_forged_numbers_prove_no_bound(change, why, arithmetic):
     """Wrong groups, shapes and prices are refused with a reason."""
     numbers = {"values": [0.1, 0.4], "rows": [0.05, 0.1], "pairs": [[0.1, 0.1], [0.1, 0.1]]} | change
     made = OrbitDual(MutualInformation([0.1, 0.4, 0.1, 0.4]), constraints_of(1.0, 0.4), None, **numbers)
@@ -227,7 +227,7 @@ def test_other_problems_are_refused(prior, why):
         optimal_channel(MutualInformation(prior), constraints_of(1.0, 0.4), method=OrbitProgram())
 
 
-def test_it_is_about_one_mutual_information():
+def test_a_sum_of_two_mutual_informations_is_refused():
     """A sum of two is another utility."""
     both = WeightedSum([1.0, 1.0], [MutualInformation([0.3, 0.7]), MutualInformation([0.7, 0.3])])
     with pytest.raises(Unproved, match="is about"):

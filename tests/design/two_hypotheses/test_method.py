@@ -30,7 +30,7 @@ ZERO = ([0.5, 0.3, 0.2], [0.2, 0.8, 0.0])
 BOTH = ([0.0, 0.3, 0.3, 0.4], [0.5, 0.3, 0.2, 0.0])
 
 
-def posed(f, pair, epsilon, eta=None):
+def plain_design(f, pair, epsilon, eta=None):
     """The optimal design of a plain problem."""
     caps = [LocalDP(epsilon)] if eta is None else [LocalDP(epsilon), TotalVariation(eta)]
     return optimal_channel(Divergence(f, *pair), caps)
@@ -58,35 +58,35 @@ def test_large_epsilon_loses_nothing(f, pair, eta):
     """
     for epsilon in (30.0, 100.0, 400.0, 700.0):
         with np.errstate(all="raise", under="ignore"):
-            design = posed(f, pair, epsilon, eta)
+            design = plain_design(f, pair, epsilon, eta)
         assert design.certified
         assert design.relative_gap <= 1e-11
         true = kept(design)
         assert true * (1 - mpmath.mpf(4e-12)) <= design.value <= true
 
 
-def test_the_cap_leaves_what_the_envelope_says():
+def test_the_value_under_a_cap_is_that_of_the_envelope():
     """With P0 = (.5, .3, .2), P1 = (.2, .8, 0) and epsilon = 700, a cap of 0.3 leaves 0.3 times the optimum without it.
 
     Every partition's total variation is 1 to 300 digits there, so that the envelope is a line [theory of certificates].
     """
-    whole, part = (posed(NAMED["kl"], ZERO, 700.0, eta).value for eta in (None, 0.3))
+    whole, part = (plain_design(NAMED["kl"], ZERO, 700.0, eta).value for eta in (None, 0.3))
     assert part == pytest.approx(0.3 * whole, rel=1e-12)
 
 
 def test_subnormal_entries_keep_epsilon():
     """eta e^-epsilon = 1e-316 is a float of few digits: it is rounded up, and the rows are not mixed for it."""
-    design = posed(NAMED["kl"], ZERO, 700.0, 1e-12)
+    design = plain_design(NAMED["kl"], ZERO, 700.0, 1e-12)
     assert design.certified
     assert all(g.value <= c.bound for g, c in zip(design.guarantees, design.constraints, strict=True))
-    assert design.value == pytest.approx(1e-12 * posed(NAMED["kl"], ZERO, 700.0).value, rel=1e-6)
+    assert design.value == pytest.approx(1e-12 * plain_design(NAMED["kl"], ZERO, 700.0).value, rel=1e-6)
 
 
 @pytest.mark.parametrize("f", NAMED.values(), ids=list(NAMED))
 def test_a_tiny_epsilon_is_valued_to_all_digits(f):
     """At epsilon = 1e-8, where rows differ in their last eight digits, the value is that of the channel to 4e-12."""
     for eta in (None, 1e-9):
-        design = posed(f, ZERO, 1e-8, eta)
+        design = plain_design(f, ZERO, 1e-8, eta)
         assert design.certified
         true = kept(design)
         assert true * (1 - mpmath.mpf(4e-12)) <= design.value <= true
@@ -94,7 +94,7 @@ def test_a_tiny_epsilon_is_valued_to_all_digits(f):
 
 def test_a_tiny_epsilon_is_total_variation_times_tanh():
     """Total variation under epsilon = 1e-8 is tanh(epsilon/2) times that of the hypotheses, 0.5 [KOV14, Thm 3]."""
-    value = posed(TOTAL_VARIATION, ZERO, 1e-8).value
+    value = plain_design(TOTAL_VARIATION, ZERO, 1e-8).value
     assert value == pytest.approx(0.5 * math.tanh(0.5e-8), rel=2e-8)
 
 
@@ -104,13 +104,13 @@ def test_blocks_without_mass_under_one_hypothesis_are_worth_something_finite():
     t = mpmath.mpf(1) / (mpmath.exp(400) - 1)
     blocks = mpmath.mpf(0.5) + t, 1 + t
     true = (blocks[0] * mpmath.log(blocks[0] / t) - 0.5) + (blocks[0] * mpmath.log(blocks[0] / blocks[1]) + 0.5)
-    assert posed(REVERSE_KL, (p0, p1), 400.0).upper_bound == pytest.approx(float(true / (1 + 2 * t)), rel=1e-11)
+    assert plain_design(REVERSE_KL, (p0, p1), 400.0).upper_bound == pytest.approx(float(true / (1 + 2 * t)), rel=1e-11)
 
 
 def test_an_optimum_beyond_the_floats_is_not_certified():
     """The alpha-divergence of order 3 reaches e^800 at epsilon = 400: nothing finite is proved, and nothing warns."""
     for eta in (None, 0.3):
-        design = posed(alpha(3.0), ZERO, 400.0, eta)
+        design = plain_design(alpha(3.0), ZERO, 400.0, eta)
         assert not design.certified
         assert design.upper_bound == math.inf
 
@@ -132,7 +132,7 @@ NOTHING = [
     [Divergence(KL, P0, P1), Divergence(TOTAL_VARIATION, P0, P1), MutualInformation(P0)],
     ids=lambda u: u.name,
 )
-def test_under_a_cap_of_zero_nothing_is_kept_and_that_is_proved(utility, constraints):
+def test_a_cap_of_zero_has_a_proved_optimum_of_zero(utility, constraints):
     """Also where full disclosure is worth infinitely much."""
     design = optimal_channel(utility, constraints)
     assert (design.value, design.upper_bound, design.certified) == (0.0, 0.0, True)

@@ -24,7 +24,7 @@ def partitions(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_against_a_linear_program(seed):
+def test_the_coin_agrees_with_a_linear_program(seed):
     """The coin keeps what the best mixture of the partitions does whose total variation is at most eta."""
     known, rng = partitions(seed), np.random.default_rng([seed, 1])
     level, eta = float(np.exp(rng.normal(0, 2))), float(rng.choice([rng.random(), 1e-9, 1.0]))
@@ -72,7 +72,7 @@ def all_cuts(k):
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
 @pytest.mark.parametrize("name", DIVERGENCES)
-def test_dynamic_program_against_every_partition(name, epsilon):
+def test_the_dynamic_program_finds_the_best_partition(name, epsilon):
     """Dinkelbach with the dynamic program finds the best of all 2^(k-1) contiguous partitions."""
     problem = blocks_of(9, 1, epsilon, DIVERGENCES[name])
     rates = [problem.cut(cuts).rate(problem.level) for cuts in all_cuts(9)]
@@ -80,7 +80,7 @@ def test_dynamic_program_against_every_partition(name, epsilon):
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.01, 0.3])
-def test_penalised_partition_against_every_partition(penalty):
+def test_the_penalized_partition_is_the_best_of_all(penalty):
     """One pass maximises V minus the penalty times the number of blocks."""
     problem = blocks_of(9, 2, 2.0)
     best = max(problem.cut(cuts).total - penalty * (len(cuts) - 1) for cuts in all_cuts(9))
@@ -89,7 +89,7 @@ def test_penalised_partition_against_every_partition(penalty):
 
 
 @pytest.mark.parametrize("eta", [0.02, 0.2, 0.35, 0.5, 0.7])
-def test_envelope_against_all_pairs_of_partitions(eta):
+def test_the_coin_attains_the_envelope_of_all_partitions(eta):
     """The coin between two partitions attains the concave envelope of the points (variation, rate) and the origin."""
     problem = blocks_of(8, 3, 2.0)
     cuts = [problem.cut(c) for c in all_cuts(8)]
@@ -129,7 +129,7 @@ def test_warm_start_does_not_change_the_optimum(eta, monkeypatch):
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 30.0])
-def test_values_of_blocks_one_by_one(epsilon):
+def test_values_of_blocks_are_exact_one_by_one(epsilon):
     """What a pass of the dynamic program reads for each block [i, j) is its value, also where prefix sums lose it."""
     problem = blocks_of(150, 8, epsilon)
     rows = dict(problem._values())
@@ -138,7 +138,7 @@ def test_values_of_blocks_one_by_one(epsilon):
         assert rows[j] == pytest.approx(problem.value(np.arange(j), np.full(j, j)), rel=1e-11)
 
 
-def test_linear_in_eta_up_to_the_unpenalised_partition():
+def test_the_optimum_is_linear_in_eta_up_to_the_unpenalized_partition():
     """OPT is linear in eta up to (E-1)/(E+m*-1), with m* the best number of blocks without penalty."""
     problem = blocks_of(8, 6, 2.0)
     edge = problem.best(0.0).variation(problem.level)
@@ -158,7 +158,7 @@ def test_merged_runs_cover_the_inputs_in_order():
     assert (np.diff(merged.posterior) > 0).all()
 
 
-def test_oracle_by_the_formulas_alone():
+def test_the_envelope_agrees_with_the_oracle():
     """The envelope's value equals the oracle before any channel is built."""
     for instance in ORACLE[:10]:
         problem = Blocks(KL, reduce_pair(np.array(instance["p0"]), np.array(instance["p1"])).pair, instance["epsilon"])

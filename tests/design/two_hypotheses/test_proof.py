@@ -50,7 +50,7 @@ def test_any_numbers_prove_something_true(name):
         {"points": np.full((5, 2), np.nan)}, {"points": np.array([[1.0, 1.0]] * 5)}, {"points": -np.ones((5, 2))},
     ],
 )  # fmt: skip
-def test_what_are_no_numbers_proves_nothing(change):
+def test_bad_numbers_prove_no_bound(change):
     """Numbers that are missing, not finite, negative, or of another shape give no bound and do not verify."""
     forged = dual(optimal_channel(utility(5, 1), constraints(1.0, 0.2)), **change)
     assert forged.bound == math.inf
@@ -72,7 +72,7 @@ def test_bounds_keep_their_digits_at_every_scale(f, epsilon):
         assert design.verify(exact=True)
 
 
-def test_the_bound_is_for_the_epsilon_that_was_asked():
+def test_the_bound_holds_for_the_exact_epsilon():
     """For two answers the optimum is known: no bound lies below it, at any small epsilon [KOV14]."""
     for epsilon in (1e-8, 1e-7, 1e-6, 1e-3, 1.0):
         design = optimal_channel(Divergence(KL, [0.5, 0.5], [0.25, 0.75]), LocalDP(epsilon))
@@ -84,7 +84,7 @@ def test_the_bound_is_for_the_epsilon_that_was_asked():
 
 
 @pytest.mark.parametrize("eta", [1e-12, 1e-6, 0.2])
-def test_one_potential_for_every_eta(eta):
+def test_one_certificate_proves_designs_for_several_caps(eta):
     """On one piece of the envelope a single certificate proves designs for other caps."""
     problem = utility(9, 2)
     first = optimal_channel(problem, constraints(1.0, 0.1))
@@ -126,7 +126,7 @@ def test_large_alphabets_are_proved_themselves_or_bracketed(monkeypatch):
     assert bracket.certified
 
 
-def test_an_exact_check_of_few_blocks_asks_floats_nothing(monkeypatch):
+def test_an_exact_check_of_few_blocks_uses_no_floats(monkeypatch):
     """Up to 99 inputs all blocks are looked at in balls; of more, only those that float64 leaves open."""
     asked = []
     settle = SortedBlocks.unsettled

@@ -18,7 +18,7 @@ from ldpopt.divergences.enclosed import enclosed_excess
 from ldpopt.numbers.enclosures import FLOAT
 
 
-def posed(f, p0, p1, epsilon, price, potentials):
+def blocks_and_factor(f, p0, p1, epsilon, price, potentials):
     """The blocks of a problem, and the dual_factor that all pairs of inputs need, one after the other."""
     order, level = likelihood_ratio_order(p0, p1), Caps.from_constraints([LocalDP(epsilon)], FLOAT).level
     laws, u, n = LawPair.from_floats(p0, p1, FLOAT).take(order), FLOAT.of(potentials), len(order)
@@ -47,7 +47,7 @@ KINDS = ("apart", "near", "zeros", "tiny")
 @pytest.mark.full(but=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", DIVERGENCES)
-def test_no_factor_is_below_what_a_block_needs(monkeypatch, name, kind):
+def test_no_factor_is_below_the_need_of_a_block(monkeypatch, name, kind):
     """Of potentials that are right, scaled, or disturbed by 1e-14 to 1: the factor is that of all pairs, or larger."""
     monkeypatch.setattr(blocks, "MAX_BAND_INPUTS", 4)
     monkeypatch.setattr(blocks, "LEAF_SIZE", 2)
@@ -63,18 +63,18 @@ def test_no_factor_is_below_what_a_block_needs(monkeypatch, name, kind):
         size = 10.0 ** rng.uniform(-14, 0)
         noise = size * right[-1] * rng.normal(size=len(right))
         for potentials in (right, right * (1 - size), right + noise, np.sort(right + noise)):
-            own, needed = posed(DIVERGENCES[name], p0, p1, epsilon, price, potentials)
+            own, needed = blocks_and_factor(DIVERGENCES[name], p0, p1, epsilon, price, potentials)
             found = own.short()
             assert found >= needed * (1 - 1e-11)  # sums of all pairs are rounded more
             assert found <= max(needed * (1 + 1e-9), 1 + 1e-9) or needed > 1 + 1e-5
 
 
-def test_what_floats_do_not_settle_is_a_superset_of_what_is_not_paid():
+def test_blocks_unsettled_by_floats_include_all_unpaid_ones():
     """Every block that is worth more than is paid for it is among those that balls look at again."""
     rng = np.random.default_rng(0)
     p0, p1 = hypotheses(rng, 200, "apart")
     right = Blocks(KL, reduce_pair(p0, p1).pair, 1.0).paying(0.05, 2.0**-49)
-    own, _ = posed(KL, p0, p1, 1.0, 0.05, right * 0.99)
+    own, _ = blocks_and_factor(KL, p0, p1, 1.0, 0.05, right * 0.99)
     i, j = own.unsettled(10**6)
     every = np.triu_indices(201, 1)
     worth, paid = own.value_and_price_bounds(*every)

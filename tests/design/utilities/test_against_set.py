@@ -10,7 +10,7 @@ from ldpopt.divergences import KL
 from ldpopt.numbers.tolerances import MEETING_DISTANCE
 
 
-def drawn(rng, k):
+def random_set(rng, k):
     """A set of one of the four kinds."""
     pilot, radius = rng.dirichlet(np.ones(k)), float(rng.choice([0.01, 0.05, 0.2]))
     kinds = [Contamination(radius), Box(radius), TotalVariationBall(radius), None]
@@ -23,7 +23,7 @@ def test_sets_are_called_apart_only_where_a_program_says_so():
     rng, found, apart = np.random.default_rng(5), 0, 0
     for _ in range(80):
         k = int(rng.integers(2, 7))
-        first, second = drawn(rng, k), drawn(rng, k)
+        first, second = random_set(rng, k), random_set(rng, k)
         distance = _distance(first, second)
         if _are_surely_separated(first, second):
             found += 1

@@ -35,7 +35,7 @@ def test_mutual_information_is_the_measure():
 
 
 @pytest.mark.parametrize("k", [3, 6])
-def test_regimes_of_mutual_information(k):
+def test_mutual_information_has_two_regimes(k):
     """Randomized response is optimal for large epsilon, a binary channel nearly so for small [KOV14, Thm 8, 9]."""
     prior = np.full(k, 1 / k)
     utility = MutualInformation(prior)
@@ -67,7 +67,7 @@ def patterns_by_brute_force(prior, epsilon, eta):
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 7, 10])
-def test_mutual_information_against_all_patterns(k):
+def test_mutual_information_agrees_with_all_patterns(k):
     """With and without a TV cap the design keeps what the program over all 2^k staircase patterns keeps."""
     rng = np.random.default_rng(k)
     for epsilon in (0.3, 2.0):
@@ -79,7 +79,7 @@ def test_mutual_information_against_all_patterns(k):
 
 
 @pytest.mark.parametrize("k", [4, 9])
-def test_the_binary_regime_of_mutual_information(k):
+def test_the_best_binary_mechanism_is_optimal_for_small_epsilon(k):
     """For small epsilon the best binary mechanism, on a set of mass nearest to 1/2, keeps everything [KOV14, Thm 8]."""
     prior = np.random.default_rng(k).dirichlet(np.ones(k))
     epsilon = 1e-3
@@ -107,7 +107,7 @@ def test_one_test_and_one_term_are_the_divergence():
             assert design.certificate.verify()
 
 
-def test_worst_of_several_tests():
+def test_the_certified_worst_case_exceeds_random_channels():
     """The certified worst case is above every random private channel's, and below each test's own optimum."""
     rng = np.random.default_rng(4)
     p0, *others = rng.dirichlet(np.ones(4), 4)
@@ -139,7 +139,7 @@ def test_without_a_pattern_program_the_bound_is_a_relaxation():
     assert pure.value * (1 - 1e-6) <= design.value <= design.upper_bound
 
 
-def test_malformed_utilities():
+def test_malformed_utilities_are_refused():
     """Weights match utilities, sizes agree, something is uncertain."""
     u, v = Divergence(KL, [0.5, 0.5], [0.2, 0.8]), MutualInformation([0.2, 0.3, 0.5])
     with pytest.raises(InvalidInput, match="weights"):
@@ -152,7 +152,7 @@ def test_malformed_utilities():
         WorstOf(KL, [0.5, 0.5], [])
 
 
-def test_method_and_reason():
+def test_a_design_of_mutual_information_names_its_method():
     """Mutual information says which method found it, and takes the two that apply."""
     utility = MutualInformation([0.5, 0.3, 0.2])
     exact = optimal_channel(utility, LocalDP(1.0), method=PatternLP())

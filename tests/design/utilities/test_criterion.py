@@ -58,8 +58,8 @@ def test_the_criterion_lies_between_its_ends(epsilon, arithmetic):
         assert found.upper - found.lower <= 1e-9 * abs(true)
 
 
-def test_the_law_counts_not_the_floats():
-    """Rows that sum to one only up to rounding, and a prior that does, stand for the laws in proportion to them."""
+def test_the_normalized_distribution_counts_instead_of_the_floats():
+    """Rows that sum to one only up to rounding, and a prior, stand for the distributions in proportion to them."""
     channel = Channel(subset_selection(4, 1.0, 2).matrix * (1 + 3e-10))
     prior = PRIOR * (1 - 2e-10)
     c = precise_covariance(channel, prior)
@@ -80,7 +80,7 @@ def test_a_channel_that_cannot_tell_all_proportions_apart():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_log_determinants_of_floats(seed):
+def test_log_determinants_are_enclosed(seed):
     """log |det| of a matrix of floats, badly scaled, is between its ends; a singular one has none."""
     rng = np.random.default_rng(seed)
     a = rng.normal(size=(6, 6)) * 10.0 ** rng.uniform(-8, 8, 6)

@@ -57,13 +57,13 @@ def test_value_keeps_its_digits_for_close_hypotheses():
         (stats.norm(), [0.5, 0.5], "two arrays or two scipy.stats distributions"),
     ],
 )
-def test_bad_hypotheses(p0, p1, message):
+def test_bad_hypotheses_are_refused(p0, p1, message):
     """Each malformed pair is refused with what was expected and what was found."""
     with pytest.raises(InvalidInput, match=message):
         Divergence(KL, p0, p1)
 
 
-def test_other_bad_arguments():
+def test_bad_divergences_labels_and_channels_are_refused():
     """The divergence must be one, labels must fit, and a channel must have a row for every input."""
     with pytest.raises(InvalidInput, match="divergence f: expected an FDivergence"):
         Divergence(abs, [0.5, 0.5], [0.4, 0.6])

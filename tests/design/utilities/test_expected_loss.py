@@ -21,7 +21,7 @@ def test_randomized_response_is_minimax_for_zero_one_loss(k):
     assert design.certificate.verify()
 
 
-def test_metric_privacy_at_64_inputs():
+def test_metric_privacy_is_certified_at_64_inputs():
     """d-privacy on a line, distance loss: certified, private, no worse than the truncated geometric channel."""
     k = 64
     distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
@@ -37,7 +37,7 @@ def test_metric_privacy_at_64_inputs():
     assert design.value >= utility.value(geometric) - 1e-9
 
 
-def test_skewed_priors_at_64_inputs():
+def test_skewed_priors_are_repaired_at_64_inputs():
     """0/1 and distance loss under metric privacy with an uneven prior: rarely used decisions do not stop the repair."""
     k = 64
     distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
@@ -81,7 +81,7 @@ def test_any_multipliers_give_a_right_bound():
         (([0.5, 0.5], np.eye(2), ("a",)), "inputs"),
     ],
 )
-def test_malformed_losses(arguments, word):
+def test_malformed_losses_are_refused(arguments, word):
     """Priors are distributions, losses matrices, labels as many as inputs."""
     with pytest.raises(InvalidInput, match=word):
         ExpectedLoss(*arguments)
@@ -134,7 +134,7 @@ def test_the_loss_is_that_of_the_definition(k):
         assert design.certified
 
 
-def test_the_channels_of_qif():
+def test_optimal_losses_agree_with_qif():
     """The optimal-loss channels of qif, which solves the same program with its own solver, lose the same."""
     qif = pytest.importorskip("qif")
     for k in (3, 6):

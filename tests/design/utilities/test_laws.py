@@ -30,8 +30,8 @@ def test_the_terms_add_up_to_the_utility_of_a_column(utility):
     np.testing.assert_allclose(found, utility.columns(columns), rtol=1e-12)
 
 
-def test_laws_are_kept_once():
-    """A law that several terms share is one law."""
+def test_shared_distributions_are_stored_once():
+    """A distribution that several terms share is stored once."""
     assert [len(utility.compared.laws) for utility in UTILITIES] == [2, 4, 2, 3, 2, 2]
 
 

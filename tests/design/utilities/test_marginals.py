@@ -15,8 +15,8 @@ def covariance(prior):
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (4, 2, 3), (2,) * 5])
-def test_it_is_the_sum_of_the_variances_of_all_shares(shape):
-    """tr(W C) is the sum over questions and answers of the variances of sums of cells, at any joint law [KW]."""
+def test_the_criterion_is_the_sum_of_variances_of_all_shares(shape):
+    """tr(W C) is the sum over questions and answers of the variances of cell sums, at any joint distribution [KW]."""
     rng = np.random.default_rng(len(shape))
     cells = list(itertools.product(*map(range, shape)))
     prior = rng.dirichlet(np.ones(len(cells)))
@@ -29,7 +29,7 @@ def test_it_is_the_sum_of_the_variances_of_all_shares(shape):
     assert Marginals(shape).value(covariance(prior)) == pytest.approx(expected, rel=1e-13)
 
 
-def test_weights_pairs_and_contrasts_count_as_they_say():
+def test_weights_pairs_and_contrasts_each_add_their_variances():
     """A weight a question, a weight a share, two-way shares and contrasts each add their variances."""
     prior = Marginals((2, 3)).pilot([0.3, 0.7], [0.2, 0.3, 0.5])
     one, three = 0.21, np.array([0.16, 0.21, 0.25])
@@ -77,7 +77,7 @@ def test_the_pilot_is_a_product_with_the_last_question_fastest():
         (lambda: Marginals((2, 3)).pilot([0.5, 0.5], [0.5, 0.5]), "3 entries"),
     ],
 )
-def test_what_is_wrong_is_said(make, words):
+def test_bad_marginals_are_refused_in_one_line(make, words):
     """Wrong shapes, weights, pairs, contrasts and pilots are refused in one line."""
     with pytest.raises(InvalidInput, match=words):
         make()

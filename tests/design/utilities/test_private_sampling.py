@@ -84,7 +84,7 @@ def test_forged_certificates_fail():
         assert math.isinf(replace(proof, **forged).upper_bound)
 
 
-def test_bad_input():
+def test_bad_distributions_and_divergences_are_refused():
     """Distributions, labels, channels and divergences are checked."""
     with pytest.raises(InvalidInput, match="distribution 1"):
         PrivateSampling(KL, [[0.5, 0.5], [0.5, 0.6]])

@@ -119,7 +119,7 @@ STATED = {
 
 
 @pytest.mark.parametrize(("changed", "said"), STATED.values(), ids=STATED)
-def test_what_a_class_states_of_itself_is_tried(changed, said):
+def test_statements_of_a_class_are_tried(changed, said):
     """A class attribute such as `value_without_privacy` is compared with the values themselves."""
     with pytest.raises(InvalidInput, match=said):
         type("Stated", (Guess,), changed)()
@@ -141,7 +141,7 @@ def test_utilities_that_keep_their_promises_are_taken(k, law):
         assert Guess().name == "guess"
 
 
-def test_a_bump_within_the_asked_ratio_is_found_when_it_is_posed():
+def test_a_bump_within_the_ratio_of_the_constraint_is_found():
     """What only shows within the ratio of the constraints is tried there: both two-valued columns and mixtures."""
 
     class Late(Guess):
@@ -157,7 +157,7 @@ def test_a_bump_within_the_asked_ratio_is_found_when_it_is_posed():
         optimal_channel(utility, LocalDP(0.01))
 
 
-def test_the_line_that_says_certified_says_what_is_trusted():
+def test_the_certified_line_names_the_trusted_parts():
     """What nobody proved of an own utility stands beside "certified", in the verdict and in the note."""
     design = optimal_channel(Guess(), LocalDP(1.0))
     assert design.certified

@@ -46,7 +46,7 @@ def test_the_corner_is_the_linear_program(given):
     assert given.size == 4
 
 
-def test_bad_sets():
+def test_bad_sets_are_refused():
     """Vertices are distributions of one size, neighbourhoods are known, radii positive."""
     with pytest.raises(InvalidInput, match="vertex 1"):
         Hull([[0.5, 0.5], [0.5, 0.6]])
