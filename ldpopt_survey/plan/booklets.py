@@ -94,6 +94,9 @@ MAX_SEARCH_EFFORT = 700
 TABLE_GAP = 1e-3
 """The relative gap of the channels of questions that hang on one another where many budgets are compared."""
 
+UNIT_GAP, MAX_CELLS_AT_UNIT_GAP = 1e-5, 32
+"""The relative gap of the channel of questions that hang on one another, up to so many answers to all of them."""
+
 MAX_TABLE_COST_FACTOR = 1.02
 """How many times the respondents a booklet may need so that its report tells the table of its questions, too."""
 
@@ -482,7 +485,12 @@ class BookletPlanner:
             criterion = criterion_of(targets, pilot)
         utility, constraints = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
         is_table_entry = not self.certify and not self.search_joint and len(units) == 1 and eta is None
-        method = ThresholdColumns(TABLE_GAP, self.starts.get(units)) if is_table_entry and not units[0].plain else None
+        method: ThresholdColumns | None = None
+        if len(units) == 1 and not units[0].plain and eta is None:
+            if is_table_entry:
+                method = ThresholdColumns(TABLE_GAP, self.starts.get(units))
+            elif k <= MAX_CELLS_AT_UNIT_GAP:
+                method = ThresholdColumns(UNIT_GAP)
         try:
             design = optimal_channel(
                 utility, constraints, method=method, time_limit=deadline.left, certify=False
