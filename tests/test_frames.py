@@ -147,7 +147,7 @@ def forms(array: np.ndarray) -> dict[str, object]:
     return {"list": array.tolist(), "pandas": pd.DataFrame(array, labels), "polars": pl.DataFrame(columns)}
 
 
-@pytest.mark.full(but=10)
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("name", EVERY)
 def test_arrays_may_be_lists_and_frames(name) -> None:
     """Of pandas, with labels, and of Polars."""

@@ -117,7 +117,7 @@ def late(monkeypatch):
     monkeypatch.setattr(module, "monotonic", look)
 
 
-@pytest.mark.full(but=6)
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_design_out_of_time_is_verified(name, late):
     """Out of time after one round, a design keeps its constraints, verifies, and claims no more than it proves."""
