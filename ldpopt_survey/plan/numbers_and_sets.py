@@ -196,7 +196,8 @@ def _grid_position(numbers: Array, grid: Array) -> tuple[Any, Array]:
     """Return the position of the grid point at or below each number, and the fraction of the step to the next."""
     step = grid[1] - grid[0]
     lower = np.clip(((numbers - grid[0]) / step).astype(int), 0, len(grid) - 2)
-    return lower, (numbers - grid[lower]) / step
+    # Rounding errors would make probabilities negative, by more than a channel's smallest ones at a large epsilon.
+    return lower, np.clip((numbers - grid[lower]) / step, 0.0, 1.0)
 
 
 MAX_OPTIONS = 10

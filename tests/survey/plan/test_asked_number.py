@@ -312,3 +312,12 @@ def test_unequal_targets_of_a_skip_pattern_are_balanced():
     assert respondents[0] <= 6200
     assert respondents[1] <= 1040
     assert all(one > other for one, other in pairwise(respondents))
+
+
+@pytest.mark.parametrize("high", [3, 6, 7, 13])
+def test_a_number_at_a_point_moves_nowhere_at_a_large_epsilon(high):
+    """Rounding errors make no probability negative, so that the report keeps an epsilon of 20 and the plan is made."""
+    hours = NumberSpec("hours", low=0, high=high, half_width=high / 10, asked_if={"works": ["yes"]})
+    (question,) = survey_of(WORKS, hours, epsilon=20.0).plan.questions
+    assert 19 < question.epsilon <= 20
+    assert points_of_part(question.parts[1]).moves.min() >= 0
