@@ -15,10 +15,9 @@ from ldpopt.errors import invalid
 from ldpopt.values.distribution import Array, finite_array
 from ldpopt_survey.estimate.anytime import SEQUENCE_NAME
 from ldpopt_survey.estimate.estimate import Estimate
-from ldpopt_survey.estimate.intervals import Binomial, IntervalMethod, Moments, moments
+from ldpopt_survey.estimate.intervals import Binomial, IntervalMethod, Moments
 from ldpopt_survey.estimate.linear import contrast_name
 from ldpopt_survey.estimate.results import Intervals
-from ldpopt_survey.estimate.sampled import SampledReports
 from ldpopt_survey.sample.design import SamplingVariance
 
 __all__ = ["ConditionalMean", "conditional_mean"]
@@ -113,9 +112,7 @@ class ConditionalMean(Estimate):
         sampling = None
         if not sums.table.simple:
             sampling = SamplingVariance(rows @ sums.sampling.covariance @ rows.T, sums.sampling.degrees)
-        n = sums.table.equal_n if isinstance(sums.table, SampledReports) else sums.n
-        loadings = rows @ sums.loadings
-        return moments(sums.table.frequencies, loadings, sampling, n, sums.fitted, 1.0, sums.positive_distribution)
+        return sums._moments(rows @ sums.loadings, sampling)
 
     def total(self, size: float) -> Estimate:
         """Estimate the sum of the numbers in a population of `size`, which counts those who are not asked, too.

@@ -119,18 +119,15 @@ class Estimate(Estimated):
         """The moments (mean, variance and others) that interval methods use. `InvalidInput` for anytime estimates."""
         if self.bets is not None:
             raise invalid("anytime estimate", "shares or contrasts, by `intervals`", Phrase("another analysis"))
-        sampling = None if self.table.simple else self.sampling
+        return self._moments(self.loadings, None if self.table.simple else self.sampling)
+
+    def _moments(self, loadings: Array, sampling: SamplingVariance | None) -> Moments:
+        """The moments of other loadings (s, m) of the same reports, with their sampling variance; None if simple."""
         n = self.table.equal_n if isinstance(self.table, SampledReports) else self.n
         return moments(
-            self.table.frequencies,
-            self.loadings,
-            sampling,
-            n,
-            self.fitted,
-            self.base,
-            self.positive_distribution,
+            self.table.frequencies, loadings, sampling, n, self.fitted, self.base, self.positive_distribution,
             self.projected_distribution,
-        )
+        )  # fmt: skip
 
     @property
     def few_report_labels(self) -> tuple[Label, ...]:

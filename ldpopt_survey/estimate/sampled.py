@@ -158,7 +158,7 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     noise = _noise(parts)
     score_parts = [_scores(*part) for part in parts]
     sizes = np.abs(score_parts).max(axis=(0, 2))
-    contributes = sizes > 1e-9 * sizes.max() if sizes.any() else np.any([reports.mask for reports, _ in parts], axis=0)
+    contributes = _contributes(sizes) if sizes.any() else np.any([reports.mask for reports, _ in parts], axis=0)
     degrees = design.degrees_within(contributes) if all(reports.degrees for reports, _ in parts) else 0.0
     if design.method.replicates:
 
@@ -178,6 +178,11 @@ def designed_variance(parts: Sequence[Part]) -> SamplingVariance:
     return replace(sampling, degrees=degrees)
 
 
+def _contributes(sizes: Array) -> npt.NDArray[np.bool_]:
+    """Return True for respondents whose scores have sizes (n,) above the rounding errors of the largest one."""
+    return np.asarray(sizes > 1e-9 * sizes.max(), dtype=np.bool_)
+
+
 def _leverage_factors(reports: SampledReports, scores: Array) -> Array:
     """Factors (n, 1) of the scores (n, r), 1 where all primary units that contribute have the same weight.
 
@@ -186,9 +191,7 @@ def _leverage_factors(reports: SampledReports, scores: Array) -> Array:
     larger one [BM].
     """
     design, sizes = reports.design, np.abs(scores).max(axis=1)
-    contributes = sizes > 1e-9 * sizes.max()
-    units = len(design.unit_stratum)
-    totals = np.bincount(design.unit, design.weights * contributes, units)
+    totals = np.bincount(design.unit, design.weights * _contributes(sizes), len(design.unit_stratum))
     fractions = np.asarray(totals / max(float(totals.sum()), 1e-300))
     average = 1 / max(int(np.count_nonzero(fractions)), 1)
     is_larger = (fractions > average * (1 + 1e-9)) & (fractions < 1)

@@ -83,8 +83,7 @@ def words_of(plan: Plan, section: str, language: str = LANGUAGES[0], texts: str 
     The language comes with the package, or with the survey's texts.
 
     texts : JSON as `ldpopt_survey.kit.folder.languages` reads it, with sentences under the name of the section. A
-    language
-        that comes with the package may omit some; for any other language the error names all missing ones.
+        language that comes with the package may omit some. For any other language the error names all missing ones.
     """
     if texts is None and language not in LANGUAGES:
         raise invalid("language", f"one of {', '.join(LANGUAGES)} (or texts of its own)", language)

@@ -286,7 +286,7 @@ def _search_with_cuts(task: Task, program: IntegerColumnsProgram, free: Design |
         )
     for _ in deadline.rounds(range(MAX_INTEGER_SEARCHES)):
         weights, bound, is_finished = program.best(np.array(cuts))
-        if (local_optimum := moves.climb(weights)) is not None and task.value(local_optimum) > task.value(best):
+        if task.value(local_optimum := moves.climb(weights)) > task.value(best):
             best = local_optimum
         # The solver's bound is on D divided by the error.
         is_finished = is_finished and -task.value(best) * bound <= (1 + INTEGER_GAP) * task.total
