@@ -103,7 +103,7 @@ def surveys() -> Iterator[tuple[str, str]]:
             yield f"together 3, 4, 2; {label}; {kind}", described(BUDGETS[label], wanted, pairs)
             yield f"everyone 3, 4, 2; {label}; {kind}", described(BUDGETS[label], wanted, 'everyone = ["q0"]')
         boxes = '[[questions]]\nname = "boxes"\ntype = "any of"\nanswers = ["x", "y", "z", "u"]\n'
-        number = '[[questions]]\nname = "age"\ntype = "number"\nlower = 0\nupper = 100\n'
+        number = '[[questions]]\nname = "age"\ntype = "number"\nlow = 0\nhigh = 100\n'
         yield (
             f"any of, number, choice; {label}",
             described(BUDGETS[label], [boxes, number, question("q", pilot("uneven", 5, 3))]),

@@ -91,11 +91,8 @@ MIN_BOOKLET_SAVING = 0.02
 MAX_SEARCH_EFFORT = 700
 """The most squares of numbers of cells, in sum, of the booklets that are tried: about half a second."""
 
-TABLE_GAP = 1e-3
-"""The relative gap of the channels of questions that hang on one another where many budgets are compared."""
-
-UNIT_GAP, MAX_CELLS_AT_UNIT_GAP = 1e-5, 32
-"""The relative gap of the channel of questions that hang on one another, up to so many answers to all of them."""
+UNIT_GAP = 1e-3
+"""The relative gap of the channel of questions that hang on one another."""
 
 MAX_TABLE_COST_FACTOR = 1.02
 """How many times the respondents a booklet may need so that its report tells the table of its questions, too."""
@@ -127,7 +124,7 @@ class BookletPlanner:
     tables : tables with targets.
     search_joint : True to search for channels of several units that are not known in closed form.
     certify : False, without `search_joint`, to design coarsely, for a comparison of budgets.
-        Respondents may then be more than the fewest by `TABLE_GAP`.
+        Respondents may then be more than the fewest by `UNIT_GAP`.
     starts : channels at other budgets, by units, near which such coarse searches begin; each adds its own.
     """
 
@@ -484,13 +481,9 @@ class BookletPlanner:
         else:
             criterion = criterion_of(targets, pilot)
         utility, constraints = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
-        is_table_entry = not self.certify and not self.search_joint and len(units) == 1 and eta is None
-        method: ThresholdColumns | None = None
-        if len(units) == 1 and not units[0].plain and eta is None:
-            if is_table_entry:
-                method = ThresholdColumns(TABLE_GAP, self.starts.get(units))
-            elif k <= MAX_CELLS_AT_UNIT_GAP:
-                method = ThresholdColumns(UNIT_GAP)
+        is_unit = len(units) == 1 and not units[0].plain
+        is_table_entry = is_unit and not self.certify and not self.search_joint
+        method = ThresholdColumns(UNIT_GAP, self.starts.get(units) if is_table_entry else None) if is_unit else None
         try:
             design = optimal_channel(
                 utility, constraints, method=method, time_limit=deadline.left, certify=False

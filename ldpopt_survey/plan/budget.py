@@ -28,6 +28,9 @@ MAX_DESIGNED_CATEGORIES = 10
 MAX_CURVE_CORRECTIONS, CURVE_RTOL = 4, 2e-3
 """The most times that the heights of such curves are corrected, and how near to the channels they then are."""
 
+EPSILON_BISECTIONS = 30
+"""How often the interval of the largest epsilon of a single question is halved."""
+
 EPSILON_GRID_POINTS, MAX_CAP_GROWTHS = 120, 4
 """How many epsilons are tried for each question where a cap on eta is shared out, too, and how often its parts grow."""
 
@@ -68,6 +71,24 @@ class Budget:
         from ldpopt.composition import compose
 
         return compose([(epsilon, 0.0, eta) for epsilon, eta in parts]).epsilon_at(self.delta) <= self.epsilon
+
+    def largest_epsilon(self, parts: Sequence[tuple[float, float]], eta: float | None = None) -> float:
+        """Return the largest epsilon of one more question, with this cap on its total variation.
+
+        It is at most the budget's. With a positive delta it is found by bisection, and rounded down.
+
+        >>> Budget(2.0).largest_epsilon([(0.5, 0.25)])
+        1.4999999999985
+        """
+        low = (self.epsilon - math.fsum(epsilon for epsilon, _ in parts)) * (1 - 1e-12)
+        high = self.epsilon
+        for _ in range(EPSILON_BISECTIONS if self.delta > 0 else 0):
+            middle = (low + high) / 2
+            claim = middle, min(math.tanh(middle / 2), 1.0 if eta is None else eta)
+            low, high = (middle, high) if middle > 0 and self.allows([*parts, claim]) else (low, middle)
+        if not low >= MIN_EPSILON:
+            raise InvalidInput(f"budget: expected enough for {len(parts) + 1} questions, got {self}")
+        return low
 
 
 def total_variation_of(parts: Sequence[tuple[float, float]]) -> float:

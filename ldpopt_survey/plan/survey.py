@@ -432,7 +432,7 @@ class _Planning:
         """The (epsilon, eta) of every common unit, and of the booklets under `BOOKLET`; eta None means no cap."""
         spec = self.spec
         fixed: dict[str, tuple[float, float | None]] = {unit.name: (unit.epsilon, None) for unit in self.fixed_units}
-        if not self.fixed_units and len(self.units) == 1 and spec.epsilon is not None and not spec.delta:
+        if not self.fixed_units and len(self.units) == 1 and spec.epsilon is not None:
             name = BOOKLET if self.shared_units else self.units[0].name
             return {name: (spec.epsilon, spec.eta)}
         if len(self.fixed_units) == len(self.units) == 1:
@@ -446,12 +446,14 @@ class _Planning:
         remaining = spec.epsilon - sum(epsilon for epsilon, _ in fixed.values())
         if self.fixed_claims and (not self.budget.allows(self.fixed_claims) or (remaining <= 0 and not spec.delta)):
             raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
-        if len(self.common_units) + bool(self.shared_units) == 1 and not spec.delta:
+        if len(self.common_units) + bool(self.shared_units) == 1:
             name = BOOKLET if self.shared_units else self.common_units[0].name
-            share = remaining if not fixed else remaining * (1 - 1e-12)
+            if not fixed:
+                return {name: (spec.epsilon, spec.eta)}
             log_spent = math.fsum(math.log1p(-eta) for _, eta in self.fixed_claims)
             eta = None if spec.eta is None else -math.expm1(math.log1p(-spec.eta) - log_spent) if spec.eta < 1 else 1.0
-            return {**fixed, name: (share, eta if eta is None or not fixed else eta * (1 - 1e-12))}
+            eta = None if eta is None else eta * (1 - 1e-12)
+            return {**fixed, name: (self.budget.largest_epsilon(self.fixed_claims, eta), eta)}
         turn = self.deadline.part(0.0, SPLIT_PROGRESS).turn(0, 2)
         split = split_within(
             _needs(self.common_units), self.budget, self.fixed_claims, turn, booklet_needs=_needs(self.shared_units)

@@ -101,7 +101,7 @@ class EstimationColumns(
             best = mixture
             if utility.neighbourhood is not None:  # Multipliers for the least favourable distribution.
                 best = replace(task, prior=prior, deadline=reduced_problem.deadline.inner).generate(mixture.heights)
-            yield from _proofs(reduced_problem, channel, columns, eta, prior, best)
+            yield from proofs_by_pricing(reduced_problem, channel, columns, eta, prior, best)
 
         description = f"column generation over {columns.kind}, {len(mixture.heights)} generated"
         note, shortfall = "", "the bound is rigorous but not within the tolerance"
@@ -179,7 +179,7 @@ def _in_neighborhood(utility: FisherInformation, prior: Array) -> Array:
     return np.asarray(candidate)
 
 
-def _proofs(
+def proofs_by_pricing(
     problem: Problem, channel: Channel, columns: Columns, eta: float | None, prior: Array, mixture: Mixture
 ) -> Iterator[EquivalenceDual]:
     """Generate certificates: from the dual values of the solver, then from sharper and sharper multipliers."""

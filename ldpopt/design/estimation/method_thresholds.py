@@ -19,13 +19,15 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
 from ldpopt.design.constraints import LocalDP
 from ldpopt.design.estimation.branches import MAX_SEARCH_NODES, Branches
+from ldpopt.design.estimation.method import proofs_by_pricing
 from ldpopt.design.estimation.policy import columns_for
-from ldpopt.design.estimation.prices import Charges
+from ldpopt.design.estimation.prices import Charges, Prices
 from ldpopt.design.estimation.program import Central, SurveySolution, reduce_weights, survey_program
 from ldpopt.design.estimation.program_dual import best_squares
 from ldpopt.design.estimation.program_mixture import Mixture, log_scale, new_rows, refuses_thresholds
@@ -57,6 +59,8 @@ MAX_PRICING_ROUNDS, MAX_ROUNDS_NEAR_BOUND = (
 )  # The most rounds of pricing, and where they begin near the best columns
 COLUMNS_PER_INPUT = 8  # First columns, for each input, of a search that knows a bound
 MAX_COLUMNS_PER_ROUND = 150
+MAX_SETS_MOVED = 300  # Sets that are improved by moves of single inputs, in each round
+CAPACITY_GROWTH = 1.2  # Growth of the number of columns that stay, whenever the largest gain grows by as much
 RANDOM_STARTS = 400  # Random directions that start a round's search for columns, besides those of the columns in use
 RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = (
     30,
@@ -64,7 +68,9 @@ RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = (
 )  # Random directions, for each input and in all, that start the search for the first columns
 # The relative gap of the first round, by how much it is below the last round's largest gain, and its last value in
 # units of the tolerance.
-FIRST_GAP, ACCURACY_DIVISOR, FINAL_GAP = 0.1, 30, 0.03
+FIRST_GAP, ACCURACY_DIVISOR, FINAL_GAP = 0.1, 10, 0.03
+# Without a proof the search is finished when the value does not change at an accuracy of so many tolerances.
+UNPROVED_FINAL_GAP, SETTLED_ACCURACY = 0.2, 3.0
 PRICE_MARGIN = 0.3  # By how much prices are raised before no column is shown to gain, in the same units
 MAX_ANSWERS_ENUMERATED = 6  # Up to this many answers of a question, the first program has all its patterns.
 
@@ -81,7 +87,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
     minute. One question at random is among the candidate designs. `SymmetricMarginals` is the method for uniform
     pilots.
 
-    gap : the relative gap at which a search ends, in place of these targets.
+    gap : the relative gap at which a search ends, in place of these targets. With a gap the method takes
+    `TotalVariation` as well. Its proof prices all patterns up to 24 inputs, and is a coarse relaxation beyond.
 
     start : a channel with good patterns, such as the best one at another epsilon.
 
@@ -103,9 +110,10 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
     def refuses(self, problem: Problem) -> str:
         """Return the reason to refuse the problem.
 
-        The method needs a sum of variances of few contrasts, under LocalDP between all inputs alone.
+        The method needs a sum of variances of few contrasts, under LocalDP between all inputs; with a `gap`, also
+        under TotalVariation.
         """
-        if reason := refuses_thresholds(problem):
+        if reason := refuses_thresholds(problem, takes_cap=self.gap is not None):
             return reason
         utility = problem.utility
         k, d = utility.size, int(np.linalg.matrix_rank(utility.criterion.factor(utility.size)))
@@ -119,13 +127,14 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the channel of the best mixture of columns, and its multipliers."""
         utility: Any = problem.utility
-        columns, _ = columns_for(utility, problem.constraints)
+        columns, eta = columns_for(utility, problem.constraints)
         k, rng = utility.size, np.random.default_rng(utility.size)
         tolerance = tolerance_for(k) if self.gap is None else self.gap
+        final_accuracy = (FINAL_GAP if problem.proving else UNPROVED_FINAL_GAP) * tolerance
         factor = utility.criterion.factor(k)
         centered_factor = factor - utility.prior @ factor
         program = _Program(
-            utility.criterion, utility.prior, centered_factor, math.exp(columns.epsilon), problem.deadline
+            utility.criterion, utility.prior, centered_factor, math.exp(columns.epsilon), eta, problem.deadline
         )
         first_sets = _starting(utility, columns.epsilon, ask)
         if self.start is not None:
@@ -135,13 +144,14 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             first_sets = np.vstack([first_sets, _sets_of(channel)])
         sets, accuracy, start = program.first(first_sets, rng), 1.0, None
         relaxation: AnyRelaxation | None = None
-        is_last, previous_value = False, -math.inf
-        if (paired_dual := program.paired(FINAL_GAP * tolerance)) is not None:
+        is_last, previous_value, previous_gain = False, -math.inf, math.inf
+        capacity = float(k) * (np.linalg.matrix_rank(centered_factor) + 1)
+        if (paired_dual := program.paired(final_accuracy)) is not None:
             sets_near_bound, accuracy = program.draw_near_bound(paired_dual, COLUMNS_PER_INPUT * k, rng), 0.0
             sets = np.unique(np.vstack([sets, sets_near_bound]), axis=0)
         rounds = MAX_PRICING_ROUNDS if k <= FINE_INPUTS or paired_dual is None else MAX_ROUNDS_NEAR_BOUND
         for _ in problem.deadline.rounds(range(rounds)):
-            accuracy = max(min(FIRST_GAP, accuracy), FINAL_GAP * tolerance)
+            accuracy = max(min(FIRST_GAP, accuracy), final_accuracy)
             try:
                 solution = program.solve(sets, accuracy, start)
             except SolverError:
@@ -155,10 +165,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 break
             new_sets = program.search(solution, sets, rng)
             largest_gain = program.largest_gain(solution, sets, new_sets)
-            is_last = accuracy <= FINAL_GAP * tolerance and (
-                largest_gain <= PRICE_MARGIN * tolerance or not len(new_sets)
-            )
-            if not problem.proving and accuracy <= tolerance:
+            is_last = accuracy <= final_accuracy and (largest_gain <= PRICE_MARGIN * tolerance or not len(new_sets))
+            if not problem.proving and accuracy <= SETTLED_ACCURACY * tolerance:
                 # Columns that gain at one of several best kernels change nothing; only a proof needs one without any.
                 value = program.value(solution)
                 if abs(value - previous_value) <= tolerance * value:
@@ -167,20 +175,26 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 previous_value = value
             if is_last:
                 if isinstance(program.criterion, MVOptimal):
-                    paired_dual = program.paired(FINAL_GAP * tolerance, solution)
+                    paired_dual = program.paired(final_accuracy, solution)
+                if eta is not None:
+                    break
                 raised_solution = program.raise_prices(solution, sets, PRICE_MARGIN * tolerance)
                 relaxation, gaining_sets = program.check_prices(raised_solution, problem.deadline.left is None)
                 if not len(new_sets := new_rows(gaining_sets, sets)):
                     break
                 largest_gain = program.largest_gain(solution, new_sets)
-            accuracy = max(accuracy / 10, largest_gain / ACCURACY_DIVISOR)
+            if largest_gain > CAPACITY_GROWTH * previous_gain:  # Columns that have left are missing.
+                capacity *= CAPACITY_GROWTH
+            previous_gain = largest_gain
+            is_kept = program.near_best(solution, sets, round(capacity))
+            accuracy = max(accuracy / 10, min(accuracy, largest_gain / ACCURACY_DIVISOR))
             sets, start = (
-                np.vstack([sets, new_sets]),
-                solution.central.with_columns(np.ones(len(sets), dtype=bool), len(new_sets)),
+                np.vstack([sets[is_kept], new_sets]),
+                solution.central.with_columns(is_kept, len(new_sets)),
             )
         with suppress(SolverError):
             if not is_last:  # Out of time, or settled at a coarser accuracy.
-                solution, priced_sets = program.solve(sets, FINAL_GAP * tolerance, start), sets
+                solution, priced_sets = program.solve(sets, final_accuracy, start), sets
         if relaxation is None:
             raised_solution = program.raise_prices(solution, priced_sets, PRICE_MARGIN * tolerance)
         mixture = Mixture(
@@ -194,6 +208,9 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 yield EquivalenceDual(
                     *fields, paired_dual.kernel, paired_dual.rows, raised_solution.pairs, paired_dual.relaxed
                 )
+            if eta is not None:
+                yield from proofs_by_pricing(reduced_problem, channel, columns, eta, utility.prior, mixture)
+                return
             if relaxation is not None:
                 yield EquivalenceDual(
                     *fields, raised_solution.kernel, raised_solution.rows, raised_solution.pairs, relaxation
@@ -203,7 +220,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
 
         description = f"thresholds of scores in {len(solution.kernel)} directions, {len(priced_sets)} generated"
         shortfall = "the bound is rigorous but not within the tolerance"
-        if relaxation is None:
+        if relaxation is None and eta is None:
             shortfall = (
                 "no search over directions or sets ended, and the bound is that of a relaxation: rigorous but coarse"
             )
@@ -253,6 +270,7 @@ class _Program:
     prior: Array
     factor: Array
     ratio: float
+    eta: float | None
     deadline: Deadline
 
     def first(self, sets: Members, rng: np.random.Generator) -> Members:
@@ -265,6 +283,9 @@ class _Program:
         scores = directions @ (kernel / self.prior)
         level = np.take_along_axis(np.sort(scores, axis=1), rng.integers(0, k - 1, size=(len(scores), 1)), axis=1)
         best, _ = climb(kernel, np.zeros(k), self.prior, self.ratio, directions)
+        if self.eta is not None:  # Sets are small.
+            pairs = np.eye(k, dtype=bool)[np.column_stack(np.triu_indices(k, 1))].any(axis=1)
+            sets = np.vstack([sets, pairs])
         return np.unique(np.vstack([sets, np.eye(k, dtype=bool), scores > level, best]), axis=0)
 
     def masses(self, sets: Members) -> Array:
@@ -278,7 +299,16 @@ class _Program:
     def gains(self, solution: SurveySolution, sets: Members) -> Array:
         """Compute (n,) the gains of the columns of `sets`."""
         units = self.units(sets)
-        return np.asarray(((units @ solution.kernel.T) ** 2).sum(axis=1) - units @ solution.rows)
+        gains = ((units @ solution.kernel.T) ** 2).sum(axis=1) - units @ solution.rows
+        if self.eta is not None:
+            first_inputs, second_inputs = np.nonzero(solution.pairs)
+            excess = np.maximum(units[:, first_inputs] - units[:, second_inputs], 0.0)
+            gains = gains - excess @ solution.pairs[first_inputs, second_inputs]
+        return np.asarray(gains)
+
+    def size(self, solution: SurveySolution) -> float:
+        """Compute the criterion that the prices add up to."""
+        return float(solution.rows.sum() + (self.eta or 0.0) * solution.pairs.sum())
 
     def search(self, solution: SurveySolution, known_sets: Members, rng: np.random.Generator) -> Members:
         """Find the new sets that gain the most, best first."""
@@ -286,15 +316,26 @@ class _Program:
         largest_norm = np.linalg.norm(directions, axis=1).max()
         random_directions = rng.normal(size=(RANDOM_STARTS, len(solution.kernel)))
         random_directions *= largest_norm / np.linalg.norm(random_directions, axis=1, keepdims=True)
-        sets = new_rows(self.climbed(solution, np.vstack([directions, random_directions])), known_sets)
+        climbed_sets = self.climbed(solution, np.vstack([directions, random_directions]))
+        order = np.argsort(-self.gains(solution, climbed_sets), kind="stable")[:MAX_SETS_MOVED]
+        prices = Prices(solution.kernel.T @ solution.kernel, self.prior, solution.rows, solution.pairs, self.ratio)
+        moved_sets = prices.climb(climbed_sets[order], MAX_SETS_MOVED, 0.0)
+        sets = new_rows(np.unique(np.vstack([climbed_sets, moved_sets]), axis=0), known_sets)
         gains = self.gains(solution, sets)
         order = np.argsort(-gains, kind="stable")[:MAX_COLUMNS_PER_ROUND]
         return sets[order[gains[order] > 0]]
 
+    def near_best(self, solution: SurveySolution, sets: Members, count: int) -> npt.NDArray[np.bool_]:
+        """Select the `count` columns of `sets` that lose the least."""
+        if len(sets) <= count:
+            return np.ones(len(sets), dtype=bool)
+        losses = solution.central.slack / self.units(sets).max(axis=1)
+        return np.asarray(losses <= np.partition(losses, count)[count])
+
     def largest_gain(self, solution: SurveySolution, *sets: Members) -> float:
         """Compute the largest gain of a column, or 0, relative to the criterion."""
         gains = (float(self.gains(solution, group).max(initial=0.0)) for group in sets)
-        return max(0.0, *gains) / float(solution.rows.sum())
+        return max(0.0, *gains) / self.size(solution)
 
     def climbed(self, solution: SurveySolution, directions: Array) -> Members:
         """Find the end sets of climbs from directions (n, d)."""
@@ -312,7 +353,11 @@ class _Program:
         products = ((units @ basis.T)[:, :, None] * units[:, None, :]).reshape(len(sets), -1)
         mass = self.masses(sets)
         squares = (units @ solution.kernel.T) ** 2 if self.criterion.limited else units[:, :0]
-        moments = np.hstack([np.ones((len(sets), 1)), units, products, squares])
+        excess = units[:, :0]
+        if self.eta is not None:
+            first_inputs, second_inputs = np.triu_indices(len(self.prior), 1)
+            excess = np.maximum(units[:, first_inputs] - units[:, second_inputs], 0.0)
+        moments = np.hstack([np.ones((len(sets), 1)), units, products, squares, excess])
         return replace(solution, theta=reduce_weights(moments, solution.theta * mass) / mass)
 
     def raise_prices(self, solution: SurveySolution, sets: Members, margin: float) -> SurveySolution:
@@ -321,7 +366,7 @@ class _Program:
         margin : the relative margin of the prices.
         """
         solution = self.evened(solution)
-        level = (self.largest_gain(solution, sets) + margin) * float(solution.rows.sum())
+        level = (self.largest_gain(solution, sets) + margin) * self.size(solution)
         return replace(solution, rows=solution.rows + level * self.prior)
 
     def check_prices(self, solution: SurveySolution, is_long_allowed: bool) -> tuple[AnyRelaxation | None, Members]:
@@ -361,7 +406,7 @@ class _Program:
         """Compute the criterion."""
         products = self.kernel_products(solution)
         square = products @ products if isinstance(self.criterion, MVOptimal) else products.sum() ** 2
-        return float(square / solution.rows.sum())
+        return float(square / self.size(solution))
 
     def paired(self, accuracy: float, solution: SurveySolution | None = None) -> PairedDual | None:
         """Find the best bound without pricing, for more than a few contrasts.
@@ -372,7 +417,10 @@ class _Program:
         if isinstance(self.criterion, MVOptimal):
             products = scale if solution is None else np.abs(self.kernel_products(solution))
             scale = products / np.linalg.norm(products)
-        if not BOXED_DIRECTIONS < np.linalg.matrix_rank(self.factor * scale) < len(self.prior) - 1:
+        if (
+            self.eta is not None
+            or not BOXED_DIRECTIONS < np.linalg.matrix_rank(self.factor * scale) < len(self.prior) - 1
+        ):
             return None
         enough_bound = math.inf if solution is None else (1 - accuracy) * self.value(solution)
         shape = getattr(self.criterion, "shape", ())
@@ -418,8 +466,10 @@ class _Program:
         """
         gain = min(self.ratio - 1, 1.0)  # columns of nearly equal entries are spread out
         units = (self.units(sets) - 1) / gain
-        solution = survey_program(self.criterion, self.prior, 1 + units, accuracy, None, start)
+        eta = None if self.eta is None else self.eta / gain
+        solution = survey_program(self.criterion, self.prior, 1 + units, accuracy, eta, start)
         theta = solution.theta / self.masses(sets)
         kernel = solution.kernel - solution.kernel.sum(axis=1)[:, None] * self.prior
         uniform = solution.rows.sum() * self.prior
-        return replace(solution, theta=theta, kernel=kernel / gain, rows=uniform + (solution.rows - uniform) / gain)
+        rows = uniform + (solution.rows - uniform) / gain
+        return replace(solution, theta=theta, kernel=kernel / gain, rows=rows, pairs=solution.pairs / gain)

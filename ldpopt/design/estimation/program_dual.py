@@ -156,32 +156,28 @@ class _Search:
 
         It is scaled so that its objective is the bound that it proves.
         """
-        k, best, best_x = len(self.prior), -np.inf, np.concatenate([np.ones(len(self.prior)), self.prior])
-        for prior_weight in (
-            0.0,
-            0.3,
-            0.6,
-            0.8,
-            0.9,
-            0.97,
-            0.99,
-            0.999,
-            1.0,
-        ):  # at 1 a large enough `prior_part` will do
-            d = (1 - prior_weight) + prior_weight * k * self.prior
-            for uniform_part in np.geomspace(0.1, 5, 6):
-                for prior_part in (0.0, *np.geomspace(0.3, 1000, 9), *(self.bend * k * np.geomspace(0.3, 30, 5))):
-                    x = np.concatenate([d, uniform_part * d + prior_part * self.prior])
-                    point = self.evaluate(x)
-                    if point is None or not point.cost > 0:
-                        continue
-                    scale, bound = (point.trace / point.cost) ** 2, point.trace**2 / point.cost
-                    height = bound + 0.3 * bound / k * float(np.log(scale * point.values[:2]).sum())
-                    if height > best:
-                        best, best_x = height, scale * x
-            if best > -np.inf:
-                break
-        return best_x
+        k, p = len(self.prior), self.prior
+        shift_parts = np.array([0.0, *np.geomspace(0.3, 1000, 9), *(self.bend * k * np.geomspace(0.3, 30, 5))])
+        uniform_parts, prior_parts = np.repeat(np.geomspace(0.1, 5, 6), len(shift_parts)), np.tile(shift_parts, 6)
+        # At a weight of 1 a large enough `prior_parts` will do.
+        for prior_weight in (0.0, 0.3, 0.6, 0.8, 0.9, 0.97, 0.99, 0.999, 1.0):
+            d = (1 - prior_weight) + prior_weight * k * p
+            a = uniform_parts[:, None] * d + prior_parts[:, None] * p
+            shift_forms = a[:, :, None] * p
+            forms = shift_forms + shift_forms.transpose(0, 2, 1) + np.diag(d) - self.bend / d.sum() * np.outer(d, d)
+            eigenvalues = np.linalg.eigvalsh(forms * np.outer(self.factor, self.factor))
+            costs = 2 * a.sum(axis=1)
+            is_valid = (eigenvalues[:, 0] > 0) & (costs > 0)
+            if is_valid.any():
+                eigenvalues, a, costs = eigenvalues[is_valid], a[is_valid], costs[is_valid]
+                traces = np.sqrt(eigenvalues).sum(axis=1)
+                scales, bounds = (traces / costs) ** 2, traces**2 / costs
+                heights = bounds + 0.3 * bounds / k * np.log(scales[:, None] * eigenvalues[:, :2]).sum(axis=1)
+                for place in np.argsort(-heights):
+                    x = np.asarray(scales[place] * np.concatenate([d, a[place]]))
+                    if self.evaluate(x) is not None:  # It may differ by the rounding of the eigenvalues.
+                        return x
+        return np.concatenate([np.ones(k), p])
 
     def slopes(self, x: Array, point: _DualPoint, barrier: float) -> tuple[Array, Array]:
         """Compute the gradient (2k,) and minus the Hessian (2k, 2k)."""

@@ -336,10 +336,11 @@ def new_rows(candidates: npt.NDArray[Any], known_rows: npt.NDArray[Any]) -> npt.
     return np.asarray(candidates[np.array([row.tobytes() not in rows for row in candidates], dtype=bool)])
 
 
-def refuses_thresholds(problem: Problem) -> str:
+def refuses_thresholds(problem: Problem, takes_cap: bool = False) -> str:
     """Return the reason to refuse a problem; empty for a suitable one.
 
-    It must be a sum or largest of variances at one pilot under LocalDP alone.
+    It must be a sum or largest of variances at one pilot under LocalDP, alone or, for a method that takes a cap, with
+    one on total variation that leaves more than a few informative reports.
     """
     utility = problem.utility
     if reason := no_estimate(problem):
@@ -352,6 +353,8 @@ def refuses_thresholds(problem: Problem) -> str:
         columns, eta = columns_for(utility, problem.constraints)
     except InvalidInput as error:
         return str(error)
-    if eta is not None or not 1e-6 <= columns.epsilon <= 20:
+    if not 1e-6 <= columns.epsilon <= 20 or (eta is not None and not takes_cap):
         return "it takes LocalDP alone, with an epsilon from 1e-6 to 20"
+    if eta is not None and not eta >= MIN_RELATIVE_CAP * math.tanh(columns.epsilon / 2):
+        return "the cap on total variation leaves few informative reports"
     return ""

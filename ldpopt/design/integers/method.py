@@ -109,7 +109,8 @@ class IntegerColumnsProgram:
 
 
 MAX_MOVES_PER_STEP = 5_000  # Single-unit moves that are tried for each move that is made.
-MAX_IMPROVED_CHANNELS = 2  # The number of the best ends of climbs that further climbs improve.
+# The number of the best ends of climbs that further climbs improve, with few inputs and with more than that.
+MAX_IMPROVED_CHANNELS, MAX_IMPROVED_CHANNELS_MANY_INPUTS, MAX_FEW_INPUTS = 2, 1, 8
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,8 @@ def roundings(task: Task, start: Channel | None) -> Integers:
     rounds = task.problem.deadline.rounds(determining or near_starts)
     climbed = sorted(map(moves.climb, rounds), key=rank, reverse=True)
     is_any_determining = bool(climbed) and moves.worth_of_weights(climbed[0]) > -math.inf
-    near_best = climbed[:MAX_IMPROVED_CHANNELS] if is_any_determining else climbed
+    count = MAX_IMPROVED_CHANNELS if task.inputs <= MAX_FEW_INPUTS else MAX_IMPROVED_CHANNELS_MANY_INPUTS
+    near_best = climbed[:count] if is_any_determining else climbed
     improved = [moves.best(weights) for weights in task.problem.deadline.inner.rounds(near_best)]
     return max(improved or climbed or [uninformative], key=rank)
 
