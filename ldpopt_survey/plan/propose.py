@@ -285,7 +285,7 @@ def _tick_question(column: ColumnProfile, value: str, options: ProposalOptions) 
 
 
 def _numbers_rows(column: ColumnProfile) -> bool:
-    """Return whether the integers of a column are consecutive numbers of its rows, of which at most a tenth repeat.
+    """Return whether the integers of a column are consecutive numbers of its rows, with at most a tenth repeated.
 
     Of as many numbers drawn at random from as many values only 63 % differ.
     """
