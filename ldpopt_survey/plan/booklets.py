@@ -169,8 +169,9 @@ class BookletPlanner:
         best = solve_shares(short_booklets)
         one_question = best
         if design == "joint":
-            joint_booklet = self._joint_booklet(deadline)
-            others = [booklet for booklet in short_booklets if not set(booklet.units) < set(joint_booklet.units)]
+            of_all = (b for b in pairs if b is not None and set(b.units) == set(self.free))  # planned for its table too
+            joint_booklet = next(of_all, None) or self._joint_booklet(deadline)
+            others = [booklet for booklet in short_booklets if not set(booklet.units) <= set(joint_booklet.units)]
             best = solve_shares([joint_booklet, *others])
         elif design == "booklets":
             long_booklets = [self._booklet(units, deadline) for units in self._candidates() if not deadline.over()]

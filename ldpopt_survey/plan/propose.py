@@ -30,7 +30,11 @@ MAX_INTEGER_ANSWERS = 12
 
 NO_ANSWER = "no answer"
 
-_ID = re.compile(r"(^|.*[_ .-])(id|nr|no|num|number|nummer|uuid|key|case|caseid|respondent|pseudonym)$", re.IGNORECASE)
+_ID = re.compile(
+    r"(^|.*[_ .-])(id|nr|no|num|number|nummer|uuid|key|case|respondent|pseudonym"
+    r"|(p|s|u|hh|pers|person|subj|subject|user|resp|respondent|participant|patient|member|record|case)id)$",
+    re.IGNORECASE,
+)
 _SAMPLE = {
     "weights": re.compile(
         r"(^|.*[_ .-])(weights?|wt|wgt|gewicht|poids|peso|pweight|dweight)([_ .-].*|$)", re.IGNORECASE
@@ -280,6 +284,19 @@ def _tick_question(column: ColumnProfile, value: str, options: ProposalOptions) 
     return ProposedQuestion(spec, remarks, (), _blank_merges(column.name, column.empty, options))
 
 
+def _numbers_rows(column: ColumnProfile) -> bool:
+    """Return whether the integers of a column are consecutive numbers of its rows, with at most a tenth repeated.
+
+    Of as many numbers drawn at random from as many values only 63 % differ.
+    """
+    if not column.has_only_integers or column.empty or not len(column.numbers):
+        return False
+    if np.ptp(column.numbers) > 1.01 * column.rows:
+        return False
+    has_every_number = len(column.numbers) == column.rows
+    return column.is_distinct or (has_every_number and len(np.unique(column.numbers)) >= 0.9 * column.rows >= 18)
+
+
 def _question(column: ColumnProfile, options: ProposalOptions) -> ProposedQuestion | str:
     """Return the question, or the reason why the column cannot be one."""
     if not column.name.strip() or not column.name.isprintable() or len(column.name) > 200:
@@ -322,15 +339,8 @@ def _question(column: ColumnProfile, options: ProposalOptions) -> ProposedQuesti
     has_few_values = values is not None and len(values) <= (MAX_INTEGER_ANSWERS if is_numeric else MOST_CATEGORIES)
     if column.name in options.bins or (is_numeric and not has_few_values):
         is_requested = column.name in options.bins or column.name in options.questions
-        spread = np.ptp(column.numbers) if len(column.numbers) else math.inf
-        if (
-            column.is_distinct
-            and column.has_only_integers
-            and not is_requested
-            and spread <= 1.01 * column.rows
-            and column.empty == 0
-        ):
-            return "it numbers the rows"
+        if not is_requested and _numbers_rows(column):
+            return "it numbers the rows" if column.is_distinct else "it numbers the rows, some of which stand twice"
         return _binned_question(column, column.numbers[~is_code], codes, missing, options, guessed_codes)
     if not has_few_values or values is None:
         return "every row has its own answer" if column.is_distinct else f"it has more than {MOST_CATEGORIES} answers"

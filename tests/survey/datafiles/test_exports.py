@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -129,6 +130,27 @@ def test_ids_of_which_some_stand_twice_are_no_question(tmp_path: Path) -> None:
     made = propose(profile(path))
     assert made.names == ["q"]
     assert "--respondent id" in dict(made.aside)["id"]
+
+
+@pytest.mark.parametrize("first", [0, 1000])
+@pytest.mark.parametrize("name", ["pid", "userid", "Person-ID", "lfd"])
+@pytest.mark.parametrize("repeats", [0, 6])
+def test_ids_are_known_by_their_name_or_by_numbering_the_rows(
+    tmp_path: Path, name: str, repeats: int, first: int
+) -> None:
+    """Neither short forms of "id" nor consecutive numbers of which a few repeat become questions."""
+    path = tmp_path / "a.csv"
+    numbers = [first + max(number, repeats) for number in range(300)]
+    path.write_text(f"{name},q\n" + "".join(f"{number},{'yn'[number % 3 == 0]}\n" for number in numbers[::-1]))
+    assert propose(profile(path)).names == ["q"]
+
+
+def test_numbers_as_many_as_rows_that_repeat_are_answers(tmp_path: Path) -> None:
+    """Numbers drawn at random from as many values as rows are answers, and so are amounts paid."""
+    path = tmp_path / "a.csv"
+    numbers = np.random.default_rng(1).integers(0, 300, 300)
+    path.write_text("visits,paid\n" + "".join(f"{number},{number * 7 % 1009}\n" for number in numbers))
+    assert propose(profile(path)).names == ["visits", "paid"]
 
 
 def test_a_carried_stratum_stays_in_the_sample(tmp_path: Path) -> None:

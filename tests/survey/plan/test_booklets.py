@@ -365,3 +365,12 @@ def test_a_joint_report_under_a_cap_is_weighed_for_the_pilot(epsilon, eta, pilot
     assert question.epsilon <= epsilon
     assert question.eta <= eta
     assert (question.shares @ question.channel.matrix).min() >= 0.99e-4
+
+
+@pytest.mark.parametrize("answers", [(3, 5), (2, 2), (2, 4)])
+def test_a_joint_design_of_the_pair_of_a_table_is_one_booklet(answers: tuple[int, ...]) -> None:
+    """`together` beside design = "joint", as `table` advises, plans the table instead of two booklets of one name."""
+    questions = tuple(QuestionSpec(f"q{i}", tuple("abcde"[:k]), half_width=0.05) for i, k in enumerate(answers))
+    planned = plan_survey(SurveySpec("s", questions, epsilon=2.0, design="joint", together=(("q0", "q1"),)))
+    (booklet,) = planned.plan.questions
+    assert np.linalg.matrix_rank(booklet.channel.matrix, tol=1e-6) == math.prod(answers)
