@@ -339,8 +339,8 @@ def new_rows(candidates: npt.NDArray[Any], known_rows: npt.NDArray[Any]) -> npt.
 def refuses_thresholds(problem: Problem, takes_cap: bool = False) -> str:
     """Return the reason to refuse a problem; empty for a suitable one.
 
-    It must be a sum or largest of variances at one pilot under LocalDP, alone or, for a method that takes a cap, with
-    one on total variation that leaves more than a few informative reports.
+    It must be a sum or largest of variances at one pilot under LocalDP. A method may take a cap on total variation,
+    too. The cap must leave more than a few informative reports.
     """
     utility = problem.utility
     if reason := no_estimate(problem):
