@@ -167,7 +167,10 @@ class BookletPlanner:
         pairs = [self._booklet(pair, deadline, self._further_targets(pair)) for pair in self.pairs if len(pair) > 1]
         short_booklets = [booklet for booklet in (*singles, *pairs) if booklet is not None]
         best = solve_shares(short_booklets)
-        one_question = best
+        one_question, alone = best, [booklet for booklet in singles if booklet is not None]
+        if len(alone) < len(short_booklets):  # Pairs are asked for their tables, which no question tells alone.
+            with suppress(InvalidInput):
+                one_question = solve_shares(alone)
         if design == "joint":
             of_all = (b for b in pairs if b is not None and set(b.units) == set(self.free))  # planned for its table too
             joint_booklet = next(of_all, None) or self._joint_booklet(deadline)

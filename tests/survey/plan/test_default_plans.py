@@ -93,6 +93,13 @@ def test_one_question_means_one_question() -> None:
         SurveySpec("s", YES_NO, epsilon=3.0, design="one question", together=(("q0", "q1"),))
 
 
+def test_one_question_each_does_not_count_a_wanted_table() -> None:
+    """A table needs a booklet of two questions, which is no part of a plan of one question each."""
+    plain = plan_survey(SurveySpec("s", YES_NO, epsilon=2.0))
+    with_table = plan_survey(SurveySpec("s", YES_NO, epsilon=2.0, together=(("q0", "q1"),)))
+    assert with_table.one_question == plain.one_question
+
+
 @pytest.mark.parametrize("power", [{"alternative": (0.5, 0.5)}, {"alternative": (0.5, 0.5), "half_width": 0.05}])
 def test_a_joint_pair_is_kept_with_a_target_power(power: dict[str, object]) -> None:
     """A pair in `together` has a booklet and the precision of its table, whatever the targets of its questions."""
