@@ -90,9 +90,13 @@ class Estimate(Estimated):
 
         It includes proportions that maximum likelihood sets to zero.
         """
-        if self.fitted is None:
+        distribution = self.fitted
+        if distribution is None and self.table.simple and np.count_nonzero(self.table.frequencies) == 1:
+            # Even if all reports are equal, the estimate has an error: the channel's randomness.
+            distribution = self.positive_distribution
+        if distribution is None:
             return sampling_variance([(self.table, self.loadings)])
-        return SamplingVariance(report_covariance(self.loadings, self.fitted) / self.n, math.inf)
+        return SamplingVariance(report_covariance(self.loadings, distribution) / self.n, math.inf)
 
     @property
     def covariance(self) -> Array:

@@ -442,3 +442,12 @@ def test_settings_with_coverage_below_93_5_carry_a_caveat():
         told = [bool(estimate(CountTable(channel.outputs, counts), channel).few_report_labels)
                 for counts in rng.multinomial(int(row["n"]), channel.push(p), size=40)]  # fmt: skip
         assert np.mean(told) > 0.9, row
+
+
+@pytest.mark.parametrize("n", [5, 200])
+def test_equal_reports_of_a_simple_sample_have_the_error_of_the_channel(n):
+    """Reports that happen to be equal say nothing against the channel's noise, whatever the answers are."""
+    channel = randomized_response(3, 1.0)
+    estimated = estimate([0] * n, channel)
+    noise = [estimated.loadings**2 @ row - (estimated.loadings @ row) ** 2 for row in channel.matrix]
+    assert (estimated.standard_errors**2 * n >= np.min(noise, axis=0) * (1 - 1e-12)).all()
