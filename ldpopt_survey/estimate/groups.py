@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ldpopt_survey.estimate.intervals import Binomial, IntervalMethod
 from ldpopt_survey.estimate.linear import Estimator, NotIdentifiable, efficient_contrasts, pilot_of
 from ldpopt_survey.estimate.results import Estimated, Intervals, p_values_of, quotient, text_table
 from ldpopt_survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
-from ldpopt_survey.sample.design import SampleDesign
+from ldpopt_survey.sample.design import SampleDesign, SamplingVariance
 
 __all__ = [
     "Difference", "Source", "difference", "estimate_booklets", "estimate_waves", "pooled_channel",
@@ -56,13 +56,17 @@ def tables_by_group(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Estimated):
-    """a - b for two groups: `values` (r,) with `covariance` (r, r); `first` and `second` are the two estimates."""
+    """a - b for two groups: `values` (r,) with `covariance` (r, r); `first` and `second` are the two estimates.
+
+    `unit_fractions` (r,) are those of `SamplingVariance`; None for simple random samples.
+    """
 
     first: Estimate
     second: Estimate
     values: Array
     covariance: Array
     degrees: float
+    unit_fractions: Array | None = field(default=None, repr=False)
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -72,7 +76,7 @@ class Difference(Estimated):
     @property
     def p_values(self) -> Array:
         """Two-sided p-values of no difference, one category at a time."""
-        return p_values_of(quotient(self.values, self.standard_errors), self.degrees)
+        return p_values_of(quotient(self.values, self.standard_errors), self.degrees, self.unit_fractions)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Compute intervals by the square-and-add rule from the two groups' intervals [Newcombe].
@@ -126,11 +130,11 @@ def difference(first: Estimate, second: Estimate) -> Difference:
     if first.labels != second.labels:
         raise invalid("groups", f"the same categories {first.labels[:8]}", second.labels[:8])
     if first.table.simple and second.table.simple:
-        covariance, degrees = first.sampling.covariance + second.sampling.covariance, math.inf
+        sampling = SamplingVariance(first.sampling.covariance + second.sampling.covariance, math.inf)
     else:
         sampling = sampling_variance([(first.table, first.loadings), (second.table, -second.loadings)])
-        covariance, degrees = sampling.covariance, sampling.degrees
-    return Difference(first, second, first.values - second.values, covariance, degrees)
+    values, fractions = first.values - second.values, sampling.unit_fractions
+    return Difference(first, second, values, sampling.covariance, sampling.degrees, fractions)
 
 
 def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> Channel:

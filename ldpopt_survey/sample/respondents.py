@@ -460,10 +460,9 @@ def against_wave(
             tests[name] = two_sample(after.table, before.table, after.channel, before.channel)
         else:
             change = differences[name, "second wave", "first wave"]
-            free_cells = slice(0, -1)
-            tests[name] = wald_result(
-                "two samples", change.values[free_cells], change.covariance[free_cells, free_cells], change.degrees
-            )
+            covariance, fractions = change.covariance[:-1, :-1], change.unit_fractions
+            free_fractions = None if fractions is None else fractions[:-1]
+            tests[name] = wald_result("two samples", change.values[:-1], covariance, change.degrees, free_fractions)
     return differences, tests
 
 
