@@ -110,8 +110,8 @@ def sniff(
 ) -> Dialect:
     """Find the dialect of a file, as far as the caller does not state it.
 
-    The guess must be shown to the user. The encoding is UTF-8 if the whole file is valid UTF-8, UTF-16 if the file
-    begins with its mark or has its zero bytes, and cp1252, the Western Windows encoding, otherwise. A first line
+    The guess must be shown to the user. The encoding is UTF-8 if the whole file is valid UTF-8. It is UTF-16 if it
+    begins with its mark or has its zero bytes, and otherwise cp1252, the Western Windows encoding. A first line
     ``sep=;`` names the delimiter. Otherwise the delimiter cuts the first 200 records into the same number of cells, at
     least two; among several it is the one with most cells. The decimal sign is a comma if numbers have one and none has
     a point. A file cut by commas never has decimal commas, and a list of three or more codes in a cell shows that the
@@ -214,8 +214,8 @@ def _guessed_encoding(path: Path) -> str:
 def _wide_without_mark(first: bytes) -> str:
     """UTF-16's variant if the first bytes are such text without its mark; otherwise an empty text.
 
-    Text in one byte a letter has no zero byte. In UTF-16, whatever the letters are, the delimiters and quotes have one,
-    on the side of the high byte.
+    Text in one byte a letter has no zero byte. In UTF-16 the delimiters and quotes have one, on the side of the high
+    byte, also between letters without one.
     """
     low, high = first[0::2], first[1::2]
     pair_count = len(high)
@@ -223,8 +223,8 @@ def _wide_without_mark(first: bytes) -> str:
         return ""
     zeros_by_encoding = {"utf-16-le": high.count(0), "utf-16-be": low[:pair_count].count(0)}
     encoding = max(zeros_by_encoding, key=lambda name: zeros_by_encoding[name])
-    most, least = max(zeros_by_encoding.values()), min(zeros_by_encoding.values())
-    return encoding if 8 * most >= pair_count > 0 and 2 * least <= most else ""
+    zeros, other_zeros = zeros_by_encoding[encoding], min(zeros_by_encoding.values())
+    return encoding if 8 * zeros >= pair_count > 0 and 2 * other_zeros <= zeros else ""
 
 
 def _records(text: str, delimiter: str) -> list[list[str]]:

@@ -284,7 +284,28 @@ def estimate_booklets(
     if isinstance(table, SampledReports):
         booklets = tuple((source.channel.matrix, source.contrasts) for source in sources)
         table = replace(table, booklets=booklets, combined=loadings)
-    return Estimate(values, labels, loadings, table, channel, name, bets=bets)
+    report_counts = [int(booklet_counts.sum()) for booklet_counts in np.split(counts, ends[:-1])]
+    positive = _positive_distribution(sources, np.split(table.frequencies, ends[:-1]), report_counts)
+    return Estimate(values, labels, loadings, table, channel, name, positive_distribution=positive, bets=bets)
+
+
+def _positive_distribution(
+    sources: Sequence[Source], frequencies_by_booklet: Sequence[Array], report_counts: Sequence[int]
+) -> Array | None:
+    """The distribution of the reports of all booklets (m,), where each possible report has positive probability.
+
+    A booklet with a report that nobody has sent is mixed with one more respondent than it has, of uniform answers:
+    `positive_report_distribution` without the proportions, which a booklet alone may not identify. None if no booklet
+    has such a report.
+    """
+    mixed, is_mixed = [], False
+    for source, frequencies, n in zip(sources, frequencies_by_booklet, report_counts, strict=True):
+        k, report_fraction = source.channel.shape[0], frequencies.sum()
+        one_more = source.channel.push(np.full(k, 1 / k))
+        if report_fraction and (frequencies[one_more > 0] == 0).any():
+            frequencies, is_mixed = (n * frequencies + report_fraction * one_more) / (n + 1), True
+        mixed.append(frequencies)
+    return np.concatenate(mixed) if is_mixed else None
 
 
 def loadings_of(source: Source, frequencies: Array, n: int) -> tuple[Array, Array]:

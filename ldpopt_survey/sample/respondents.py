@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 from collections.abc import Sequence
 from contextlib import suppress
@@ -264,6 +265,13 @@ class Respondents(Selection):
         shares = [name for name in self.plan.answers if self.plan.part(name).measure == "shares"]
         self._require_shares("groups", questions)
         for question in [self.plan.part(name).name for name in questions] or shares:
+            answered = self.answered(question)
+            if without := [name for name in names if not (answered & (groups == name)).any()]:
+                condition = json.dumps(f"{by} != {without[0]}", ensure_ascii=False)
+                raise InvalidInput(
+                    f"groups of {by!r}: the group {without[0]!r} has no report of {question!r}. Leave the group out "
+                    f"with --where {condition}, or name the questions to compare"
+                )
             estimates = {name: self.estimate(question, groups == name) for name in names}
             base_estimate = estimates.pop(base)
             differences |= {
