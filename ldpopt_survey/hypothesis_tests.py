@@ -24,7 +24,7 @@ from ldpopt_survey.estimate.linear import (
     pilot_of,
     report_covariance,
 )
-from ldpopt_survey.estimate.results import simplex_projection
+from ldpopt_survey.estimate.results import LEAST_UNIT_FRACTION, simplex_projection
 from ldpopt_survey.estimate.sampled import as_table, as_tables, sampling_variance
 
 MAX_ENUMERATED_TABLES = 200_000
@@ -82,8 +82,24 @@ def chi_squared_result(name: str, statistic: float, degrees: int, denominator: f
     return TestResult(name, statistic, degrees, float(fdtrc(degrees, denominator_degrees, f_statistic)), denominator)
 
 
-def wald_result(name: str, d: Array, covariance: Array, denominator: float = math.inf) -> TestResult:
-    """Return the result of d^T C^+ d, with one degree of freedom per varying direction."""
+def wald_result(
+    name: str, d: Array, covariance: Array, denominator: float = math.inf, unit_fractions: Array | None = None
+) -> TestResult:
+    """Return the result of d^T C^+ d, with one degree of freedom per varying direction.
+
+    unit_fractions : the variances that the primary units show, as fractions of those of C; 1 by default. If one is
+        below 1, C has the channel's noise, which is known. Of Hotelling's F with the variances of the units, valid by
+        itself, and chi-squared with C, the result is the test with the larger p-value.
+    """
+    if unit_fractions is None or math.isinf(denominator) or not (unit_fractions < 1).any():
+        return _wald_result(name, d, covariance, denominator)
+    scale = np.sqrt(np.maximum(unit_fractions, LEAST_UNIT_FRACTION))
+    by_units = _wald_result(name, d, covariance * np.outer(scale, scale), denominator)
+    by_noise = _wald_result(name, d, covariance, math.inf)
+    return max(by_units, by_noise, key=lambda result: result.p_value)
+
+
+def _wald_result(name: str, d: Array, covariance: Array, denominator: float) -> TestResult:
     if len(d) == 0:
         return chi_squared_result(name, 0.0, 0, denominator)
     if denominator < (varying_directions := int(np.isfinite(_scale(covariance)).sum())):
@@ -160,7 +176,7 @@ def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResul
         return chi_squared_result("goodness of fit", float(table.n * null.form(f[None])[0]), null.degrees)
     sampling = sampling_variance([(table, null.basis.T @ null.loadings)])
     s = null.basis.T @ (null.loadings @ f - 1)
-    return wald_result("goodness of fit", s, sampling.covariance, sampling.degrees)
+    return wald_result("goodness of fit", s, sampling.covariance, sampling.degrees, sampling.unit_fractions)
 
 
 def _marginal(channel: Channel, p: ArrayLike, place: str) -> Array:
@@ -320,14 +336,14 @@ def two_sample(first: Any, second: Any, channel: ChannelLike, other: ChannelLike
         pilot = n @ np.array(pilots) / n.sum()
     loadings = [efficient_loadings(q, pilot) for q in channels]
     d = (loadings[0] @ tables[0].frequencies - loadings[1] @ tables[1].frequencies)[:-1]
-    degrees = math.inf
+    degrees, fractions = math.inf, None
     if all(table.simple for table in tables):
         pooled_distribution, sides = simplex_projection(values), zip(channels, tables, loadings, strict=True)
         v = sum(report_covariance(loading, q.push(pooled_distribution)) / table.n for q, table, loading in sides)
     else:
         sampling = sampling_variance([(tables[0], loadings[0]), (tables[1], -loadings[1])])
-        v, degrees = sampling.covariance, sampling.degrees
-    return wald_result("two samples", d, np.asarray(v)[:-1, :-1], degrees)
+        v, degrees, fractions = sampling.covariance, sampling.degrees, sampling.unit_fractions[:-1]
+    return wald_result("two samples", d, np.asarray(v)[:-1, :-1], degrees, fractions)
 
 
 def two_sample_power(

@@ -38,6 +38,8 @@ _NO_TEXT = {
 """The first bytes of files that are no text in an encoding of ASCII's family, and what they are."""
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _WITH_POINT = re.compile(r"[+-]?\d+\.\d+", re.ASCII)
+_LIST_OF_CODES = re.compile(r"\d+(,\s*\d+){2,}", re.ASCII)
+"""Three or more integers between commas: several answers in a cell, which no number with a decimal comma is."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,13 @@ def sniff(
 ) -> Dialect:
     """Find the dialect of a file, as far as the caller does not state it.
 
-    The guess must be shown to the user. The encoding is UTF-8 if the whole file is valid UTF-8, UTF-16 if the file
-    begins with its mark, and cp1252, the Western Windows encoding, otherwise. A first line ``sep=;`` names the
-    delimiter. Otherwise the delimiter cuts the first 200 records into the same number of cells, at least two; among
-    several it is the one with most cells. The decimal sign is a comma if numbers have one and none has a point; a file
-    cut by commas never has decimal commas. Rows between the names and the first respondent are recognized in files of
-    Qualtrics and SurveyMonkey (`header_rows_of`).
+    The guess must be shown to the user. The encoding is UTF-8 if the whole file is valid UTF-8. It is UTF-16 if it
+    begins with its mark or has its zero bytes, and otherwise cp1252, the Western Windows encoding. A first line
+    ``sep=;`` names the delimiter. Otherwise the delimiter cuts the first 200 records into the same number of cells, at
+    least two; among several it is the one with most cells. The decimal sign is a comma if numbers have one and none has
+    a point. A file cut by commas never has decimal commas, and a list of three or more codes in a cell shows that the
+    column's commas separate codes. Rows between the names and the first respondent are recognized in files of Qualtrics
+    and SurveyMonkey (`header_rows_of`).
     """
     dialect = Dialect(delimiter or ",", encoding or _guessed_encoding(path), decimal or ".", header_rows or 0)
     if delimiter and decimal and header_rows is not None:
@@ -128,9 +131,33 @@ def sniff(
     records_by_mark = {mark: _records(text, mark) for mark in ([delimiter] if delimiter else DELIMITERS)}
     best = max(records_by_mark, key=lambda mark: _evenness(records_by_mark[mark]))
     header_count = header_rows_of(records_by_mark[best][:4]) if header_rows is None else header_rows
-    cells = [cell.strip() for record in records_by_mark[best][header_count:] for cell in record]
-    commas = best != "," and any(map(_WITH_COMMA.fullmatch, cells)) and not any(map(_WITH_POINT.fullmatch, cells))
-    return Dialect(best, dialect.encoding, decimal or ("," if commas else "."), header_count)
+    records = records_by_mark[best]
+    guessed_decimal = _guessed_decimal(path, records, header_count) if best != "," and not decimal else "."
+    return Dialect(best, dialect.encoding, decimal or guessed_decimal, header_count)
+
+
+def _guessed_decimal(path: Path, records: Sequence[Sequence[str]], header_count: int) -> str:
+    """The decimal sign of the first records of a file whose cells are not cut by commas.
+
+    A column with a list of three or more codes, ``1,2,4``, has lists, so that its ``1,2`` are two codes. The decimal
+    sign is of the whole file: `InvalidInput` if another column has decimal commas.
+    """
+    width = max(map(len, records), default=0)
+    columns = [
+        [record[place].strip() for record in records[header_count:] if place < len(record)] for place in range(width)
+    ]
+    if any(_WITH_POINT.fullmatch(cell) for cells in columns for cell in cells):
+        return "."
+    with_comma = [place for place, cells in enumerate(columns) if any(map(_WITH_COMMA.fullmatch, cells))]
+    of_lists = [place for place in with_comma if any(map(_LIST_OF_CODES.fullmatch, columns[place]))]
+    if 0 < len(of_lists) < len(with_comma):
+        numbers_place = next(place for place in with_comma if place not in of_lists)
+        raise InvalidInput(
+            f"{path}: column {of_lists[0] + 1} has lists of codes between commas, and column {numbers_place + 1} "
+            "numbers with decimal commas. Export the lists with another separator or the numbers with a point; or "
+            "pass --decimal . to read the lists, or --decimal , to read the numbers"
+        )
+    return "," if with_comma and not of_lists else "."
 
 
 _SEPARATOR = re.compile(r"sep=([,;|\t])\r?\n", re.IGNORECASE)
@@ -163,16 +190,18 @@ def header_rows_of(records: Sequence[Sequence[str]]) -> int:
 
 
 def _guessed_encoding(path: Path) -> str:
-    """UTF-8 if the whole file is; reads it once, in pieces."""
+    """UTF-16 if its mark or its zero bytes show it, UTF-8 if the whole file is; reads it once, in pieces."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with open(path, "rb") as file:
-            first = file.read(16)
+            first = file.read(256)
             if first[:2] in _WIDE:
                 return _WIDE[first[:2]]
             for begin, kind in _NO_TEXT.items():
                 if first.startswith(begin):
                     raise InvalidInput(f"{path}: expected text in UTF-8 or an 8-bit encoding, got {kind}")
+            if wide_encoding := _wide_without_mark(first):
+                return wide_encoding
             file.seek(0)
             while content := file.read(1 << 20):
                 decoder.decode(content)
@@ -180,6 +209,22 @@ def _guessed_encoding(path: Path) -> str:
         return "utf-8"
     except UnicodeDecodeError:
         return "cp1252"
+
+
+def _wide_without_mark(first: bytes) -> str:
+    """UTF-16's variant if the first bytes are such text without its mark; otherwise an empty text.
+
+    Text in one byte a letter has no zero byte. In UTF-16 the delimiters and quotes have one, on the side of the high
+    byte, also between letters without one.
+    """
+    low, high = first[0::2], first[1::2]
+    pair_count = len(high)
+    if any(not low[place] and not high[place] for place in range(pair_count)):
+        return ""
+    zeros_by_encoding = {"utf-16-le": high.count(0), "utf-16-be": low[:pair_count].count(0)}
+    encoding = max(zeros_by_encoding, key=lambda name: zeros_by_encoding[name])
+    zeros, other_zeros = zeros_by_encoding[encoding], min(zeros_by_encoding.values())
+    return encoding if 8 * zeros >= pair_count > 0 and 2 * other_zeros <= zeros else ""
 
 
 def _records(text: str, delimiter: str) -> list[list[str]]:

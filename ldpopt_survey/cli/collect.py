@@ -263,7 +263,9 @@ def privatize(
     refuse_stream(plan, "the plan in a file, since the ledger of its reports is stored next to it")
     survey_plan = read_plan(plan)
     if survey_plan.respondent is not None and key is None and simulate is None:
-        raise InvalidInput("--key: the plan names respondents, so pass a key file (--new-key creates one)")
+        raise InvalidInput(
+            "--key: the plan names respondents, so pass --key FILE, the first time with --new-key, which makes it"
+        )
     if survey_plan.respondent is None and key is not None:
         expected = "a plan that names respondents ('respondent' in survey.toml)"
         raise invalid("--key", expected, Phrase("one that does not; leave --key and --new-key out"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ldpopt_survey.estimate.intervals import Binomial, IntervalMethod
 from ldpopt_survey.estimate.linear import Estimator, NotIdentifiable, efficient_contrasts, pilot_of
 from ldpopt_survey.estimate.results import Estimated, Intervals, p_values_of, quotient, text_table
 from ldpopt_survey.estimate.sampled import SampledReports, Table, as_table, sampling_variance
-from ldpopt_survey.sample.design import SampleDesign
+from ldpopt_survey.sample.design import SampleDesign, SamplingVariance
 
 __all__ = [
     "Difference", "Source", "difference", "estimate_booklets", "estimate_waves", "pooled_channel",
@@ -56,13 +56,17 @@ def tables_by_group(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Estimated):
-    """a - b for two groups: `values` (r,) with `covariance` (r, r); `first` and `second` are the two estimates."""
+    """a - b for two groups: `values` (r,) with `covariance` (r, r); `first` and `second` are the two estimates.
+
+    `unit_fractions` (r,) are those of `SamplingVariance`; None for simple random samples.
+    """
 
     first: Estimate
     second: Estimate
     values: Array
     covariance: Array
     degrees: float
+    unit_fractions: Array | None = field(default=None, repr=False)
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -72,7 +76,7 @@ class Difference(Estimated):
     @property
     def p_values(self) -> Array:
         """Two-sided p-values of no difference, one category at a time."""
-        return p_values_of(quotient(self.values, self.standard_errors), self.degrees)
+        return p_values_of(quotient(self.values, self.standard_errors), self.degrees, self.unit_fractions)
 
     def intervals(self, method: IntervalMethod | None = None) -> Intervals:
         """Compute intervals by the square-and-add rule from the two groups' intervals [Newcombe].
@@ -126,11 +130,11 @@ def difference(first: Estimate, second: Estimate) -> Difference:
     if first.labels != second.labels:
         raise invalid("groups", f"the same categories {first.labels[:8]}", second.labels[:8])
     if first.table.simple and second.table.simple:
-        covariance, degrees = first.sampling.covariance + second.sampling.covariance, math.inf
+        sampling = SamplingVariance(first.sampling.covariance + second.sampling.covariance, math.inf)
     else:
         sampling = sampling_variance([(first.table, first.loadings), (second.table, -second.loadings)])
-        covariance, degrees = sampling.covariance, sampling.degrees
-    return Difference(first, second, first.values - second.values, covariance, degrees)
+    values, fractions = first.values - second.values, sampling.unit_fractions
+    return Difference(first, second, values, sampling.covariance, sampling.degrees, fractions)
 
 
 def pooled_channel(channels: Sequence[ChannelLike], sizes: Sequence[float]) -> Channel:
@@ -280,7 +284,28 @@ def estimate_booklets(
     if isinstance(table, SampledReports):
         booklets = tuple((source.channel.matrix, source.contrasts) for source in sources)
         table = replace(table, booklets=booklets, combined=loadings)
-    return Estimate(values, labels, loadings, table, channel, name, bets=bets)
+    report_counts = [int(booklet_counts.sum()) for booklet_counts in np.split(counts, ends[:-1])]
+    positive = _positive_distribution(sources, np.split(table.frequencies, ends[:-1]), report_counts)
+    return Estimate(values, labels, loadings, table, channel, name, positive_distribution=positive, bets=bets)
+
+
+def _positive_distribution(
+    sources: Sequence[Source], frequencies_by_booklet: Sequence[Array], report_counts: Sequence[int]
+) -> Array | None:
+    """The distribution of the reports of all booklets (m,), where each possible report has positive probability.
+
+    A booklet with a report that nobody has sent is mixed with one more respondent than it has, of uniform answers:
+    `positive_report_distribution` without the proportions, which a booklet alone may not identify. None if no booklet
+    has such a report.
+    """
+    mixed, is_mixed = [], False
+    for source, frequencies, n in zip(sources, frequencies_by_booklet, report_counts, strict=True):
+        k, report_fraction = source.channel.shape[0], frequencies.sum()
+        one_more = source.channel.push(np.full(k, 1 / k))
+        if report_fraction and (frequencies[one_more > 0] == 0).any():
+            frequencies, is_mixed = (n * frequencies + report_fraction * one_more) / (n + 1), True
+        mixed.append(frequencies)
+    return np.concatenate(mixed) if is_mixed else None
 
 
 def loadings_of(source: Source, frequencies: Array, n: int) -> tuple[Array, Array]:

@@ -15,14 +15,10 @@ from scipy.special import ndtri, stdtrit
 from ldpopt.errors import invalid
 from ldpopt.values.distribution import Array, number
 from ldpopt_survey.estimate.linear import report_covariance
-from ldpopt_survey.estimate.results import quotient
+from ldpopt_survey.estimate.results import LEAST_UNIT_FRACTION, quotient
 from ldpopt_survey.sample.design import SamplingVariance
 
 __all__ = ["Binomial", "Bonferroni", "Simultaneous", "Wald", "check_level", "two_sided"]
-
-
-LEAST_UNIT_FRACTION = 1e-6
-"""The least part of the sampling variance that counts as shown by the primary units, so that no size is infinite."""
 
 
 @dataclass(frozen=True)
@@ -318,6 +314,19 @@ def two_sided(level: float, degrees: float = math.inf) -> float:
     if degrees <= 0:
         return math.inf
     return -float(ndtri(tail) if math.isinf(degrees) else stdtrit(degrees, tail))
+
+
+def wald_half_widths(
+    standard_errors: Array, level: float, degrees: float = math.inf, unit_fractions: Array | None = None
+) -> Array:
+    """Compute the half-widths of Wald intervals, shape (r,), by the rule of `Moments.parts`.
+
+    unit_fractions : (r,) the variance that the primary units show, as a fraction of the squared standard error. Where
+        it is below 1, the standard error is that of the channel's noise, which is known and has no Student's quantile.
+    """
+    fractions = np.ones_like(standard_errors) if unit_fractions is None else unit_fractions
+    by_units = two_sided(level, degrees) * standard_errors * np.sqrt(np.maximum(fractions, LEAST_UNIT_FRACTION))
+    return np.asarray(np.where(fractions < 1, np.maximum(by_units, two_sided(level) * standard_errors), by_units))
 
 
 def check_level(level: Any, name: str = "confidence level") -> float:

@@ -142,15 +142,27 @@ def quotient(numerator: Array, denominator: Array) -> Array:
     )
 
 
-def p_values_of(statistics: Array, degrees: float) -> Array:
+LEAST_UNIT_FRACTION = 1e-6
+"""The least part of the sampling variance that counts as shown by the primary units, so that no size is infinite."""
+
+
+def p_values_of(statistics: Array, degrees: float, unit_fractions: Array | None = None) -> Array:
     """Compute two-sided p-values of standardized statistics.
 
     They are normal, or Student's with `degrees` of freedom; 1 with none.
+
+    unit_fractions : the variance that the primary units show, as a fraction of the one that standardized each
+        statistic (`SamplingVariance.unit_fractions`); 1 by default. Where it is below 1, the latter is the channel's
+        noise, which is known. The p-value is then the larger one of Student's with the variance of the units, valid by
+        itself, and the normal one with the noise.
     """
     size = np.abs(statistics)
     if degrees <= 0:
         return np.ones_like(size)
-    return np.asarray(2 * (ndtr(-size) if math.isinf(degrees) else stdtr(degrees, -size)))
+    fractions = np.ones_like(size) if unit_fractions is None else unit_fractions.reshape(size.shape)
+    unit_size = size / np.sqrt(np.maximum(fractions, LEAST_UNIT_FRACTION))
+    by_units = 2 * (ndtr(-unit_size) if math.isinf(degrees) else stdtr(degrees, -unit_size))
+    return np.asarray(np.where(fractions < 1, np.maximum(by_units, 2 * ndtr(-size)), by_units))
 
 
 def simplex_projection(p: ArrayLike) -> Array:

@@ -121,7 +121,9 @@ class TwoWayTable(Result):
             return chi_squared_result("independence", table.n * statistic, degrees)
         influence = np.asarray(np.kron(*map(centered, loadings, margins)), dtype=np.float64)
         sampled = sampling_variance([(table, influence)])
-        return wald_result("independence", interaction.ravel(), sampled.covariance, sampled.degrees)
+        return wald_result(
+            "independence", interaction.ravel(), sampled.covariance, sampled.degrees, sampled.unit_fractions
+        )
 
     def _independence_of_cells(self) -> TestResult:
         """The test from the estimated cells and their linearized covariance, if both answers share a report."""
@@ -132,7 +134,7 @@ class TwoWayTable(Result):
         free_cells = np.arange(k1 * k2).reshape(k1, k2)[:-1, :-1].ravel()
         interaction = (self.proportions - np.outer(rows, columns)).ravel()[free_cells]
         sampled = sampling_variance([(self.joint.table, slopes[free_cells] @ self.joint.loadings)])
-        return wald_result("independence", interaction, sampled.covariance, sampled.degrees)
+        return wald_result("independence", interaction, sampled.covariance, sampled.degrees, sampled.unit_fractions)
 
     def __repr__(self) -> str:
         k1, k2 = self.shape

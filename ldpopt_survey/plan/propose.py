@@ -231,6 +231,9 @@ def propose(profile: FileProfile, options: ProposalOptions | None = None) -> Pro
             continue
         proposed_question = _question(column, options)
         if isinstance(proposed_question, ProposedQuestion):
+            if profile.dialect.decimal == "," and (observation := _observed_pairs(column)):
+                observations = (*proposed_question.observations, observation)
+                proposed_question = replace(proposed_question, observations=observations)
             questions.append(proposed_question)
         elif options.questions:
             raise invalid(
@@ -239,6 +242,24 @@ def propose(profile: FileProfile, options: ProposalOptions | None = None) -> Pro
         else:
             other_columns.append((column.name, proposed_question))
     return Proposal(tuple(questions), tuple(other_columns), respondent, tuple(carry), sample)
+
+
+_PAIR = re.compile(r"(0|[1-9]\d*)\.([1-9]\d*)", re.ASCII)
+
+
+def _observed_pairs(column: ColumnProfile) -> str:
+    """A question to the user if all numbers with a decimal comma could be pairs of codes; else an empty text.
+
+    A pair of codes is in ascending order, and not all pairs end in the same code.
+    """
+    pairs = [pair.groups() for value in column.values or () if (pair := _PAIR.fullmatch(value))]
+    is_ascending = all(int(first) < int(second) for first, second in pairs)
+    if not is_ascending or len({second for _, second in pairs}) < 2:
+        return ""
+    first, second = min(pairs)
+    return (
+        f"'{first},{second}' is read as the number {first}.{second}. If the cells have lists of codes, pass --decimal ."
+    )
 
 
 def _sample(profile: FileProfile, other_roles: set[str | None]) -> SampleSpec | None:

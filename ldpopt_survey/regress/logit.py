@@ -459,7 +459,7 @@ def _regression_of(formula: str, model: CellLikelihood, labels: tuple[Label, ...
         # If almost no report informs about some combination of private predictors, its proportion goes to zero.
         model = replace(model, penalized=True)
         fit = model.fit()
-    covariance, degrees, likelihood, null_value = inverse_of(fit.information), math.inf, None, None
+    covariance, degrees, fractions, likelihood, null_value = inverse_of(fit.information), math.inf, None, None, None
     if subsample is None and not model.penalized:
         likelihood, null_value = fit.log_likelihood, model.null_log_likelihood()
     if subsample is not None:
@@ -473,11 +473,11 @@ def _regression_of(formula: str, model: CellLikelihood, labels: tuple[Label, ...
         slopes = model.design.values.shape[2] - 1
         unit = covariance * subsample.largest_weight
         total = subsample.variance(fit.scores @ covariance, unit @ parts @ unit, refit, slopes)
-        covariance, degrees = total.covariance, total.degrees
+        covariance, degrees, fractions = total.covariance, total.degrees, total.unit_fractions[:split]
     kind = "logistic" if len(labels) == 2 else "multinomial"
     coefficients = fit.coefficients[:split].reshape(len(labels) - 1, -1)
     return Regression(
         formula, kind, model.design.names, labels[1:], labels[0], coefficients, np.asarray(covariance)[:split, :split],
         n, degrees, model.design.levels, likelihood, null_value,
-        "penalised likelihood" if model.penalized else "likelihood",
+        "penalised likelihood" if model.penalized else "likelihood", fractions,
     )  # fmt: skip

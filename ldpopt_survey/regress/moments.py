@@ -46,6 +46,7 @@ from ldpopt_survey.regress.result import (
     require_finite,
     softmax,
 )
+from ldpopt_survey.sample.design import SamplingVariance
 
 MAX_MOMENT_ENTRIES = 1 << 22
 
@@ -79,8 +80,8 @@ class Moments:
     report_factors: Array
     sample: Subsample | None = None
 
-    def fit(self) -> tuple[Array, Array, float]:
-        """Fit the coefficients (e, d), with covariance (e d, e d) and its degrees of freedom."""
+    def fit(self) -> tuple[Array, SamplingVariance]:
+        """Fit the coefficients (e, d), with their covariance (e d, e d) and its degrees of freedom."""
         d, e, n = self.design.values.shape[2], self._equations, len(self.design.group)
         if n <= e * d:
             raise invalid("data", f"more respondents than the {e * d} coefficients", n)
@@ -89,7 +90,8 @@ class Moments:
         scores = self._scores(b)
         influence = scores @ inverse
         if self.sample is None:
-            return b, influence.T @ influence * (n / (n - d)), math.inf if self.logit else float(n - d)
+            covariance = influence.T @ influence * (n / (n - d))
+            return b, SamplingVariance(covariance, math.inf if self.logit else float(n - d))
         unit = inverse * self.sample.largest_weight
         noise = (
             unit
@@ -100,8 +102,7 @@ class Moments:
         def refit(weights: Array) -> Array:
             return self._solve(weights, coefficients)[0]
 
-        total = self.sample.variance(influence, noise, refit, d - 1)
-        return b, total.covariance, total.degrees
+        return b, self.sample.variance(influence, noise, refit, d - 1)
 
     @property
     def _weights(self) -> Array:
@@ -395,13 +396,13 @@ def moment_regression(
 
 
 def _regression(formula: str, parsed: Formula, moments: Moments, levels: tuple[Label, ...]) -> Regression:
-    b, covariance, degrees = moments.fit()
+    b, sampling = moments.fit()
     kind = "linear" if not moments.logit else "logistic" if len(levels) == 2 else "multinomial"
     equations, reference = (levels[1:], levels[0]) if moments.logit else ((parsed.outcome,), None)
     design = moments.design
     return Regression(
-        formula, kind, design.names, equations, reference, b, covariance, len(design.group), degrees, design.levels,
-        method="moments",
+        formula, kind, design.names, equations, reference, b, sampling.covariance, len(design.group), sampling.degrees,
+        design.levels, method="moments", unit_fractions=None if moments.sample is None else sampling.unit_fractions,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ldpopt.channel import Label
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.values.distribution import Array, finite_array
 from ldpopt.values.results import ByValue
-from ldpopt_survey.estimate.intervals import two_sided
+from ldpopt_survey.estimate.intervals import wald_half_widths
 from ldpopt_survey.estimate.results import Estimated, Intervals, p_values_of, quotient, text_table
 from ldpopt_survey.hypothesis_tests import TestResult, wald_result
 from ldpopt_survey.sample.design import Linearization, SampleDesign, SamplingVariance
@@ -45,6 +45,8 @@ class Regression(Estimated):
     - `null_log_likelihood` : the same for a model with an intercept alone (or, for a design that cannot express one,
       for equal probabilities); None also for private predictors.
     - `levels` : the reference level of each factor, its first one.
+    - `unit_fractions` : (e d,) the variance that the primary units of a complex sample show, as a fraction of the
+      variance of each coefficient. It is below 1 where that is the channel's noise; None for a simple random sample.
     - `method` : "likelihood" of the reports, "penalised likelihood" if it has no finite maximum, or "moments": the
       equations for true answers, in unbiased indicators of them. `estimand` states the limit of the coefficients.
 
@@ -68,6 +70,7 @@ class Regression(Estimated):
     log_likelihood: float | None = None
     null_log_likelihood: float | None = None
     method: str = "likelihood"
+    unit_fractions: Array | None = field(default=None, repr=False)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -83,8 +86,9 @@ class Regression(Estimated):
             raise invalid("reference", "an answer that is not left out", self.reference)
         places = np.arange(self.coefficients.size).reshape(self.coefficients.shape)[equation_places].ravel()
         equations = tuple(self.equations[place] for place in equation_places)
+        fractions = None if self.unit_fractions is None else self.unit_fractions[places]
         return replace(self, equations=equations, coefficients=self.coefficients[equation_places],
-                       covariance=self.covariance[np.ix_(places, places)])  # fmt: skip
+                       covariance=self.covariance[np.ix_(places, places)], unit_fractions=fractions)  # fmt: skip
 
     @property
     def estimand(self) -> str:
@@ -119,11 +123,11 @@ class Regression(Estimated):
     @property
     def p_values(self) -> Array:
         """Two-sided p-values of zero coefficients, (e, d): normal, or Student's with `degrees`."""
-        return p_values_of(self.statistics, self.degrees)
+        return p_values_of(self.statistics, self.degrees, self.unit_fractions)
 
     def intervals(self, level: float = 0.95) -> Intervals:
         """Compute Wald intervals of the coefficients, in the order of `labels`."""
-        half_widths = two_sided(level, self.degrees) * self.standard_errors.ravel()
+        half_widths = wald_half_widths(self.standard_errors.ravel(), level, self.degrees, self.unit_fractions)
         return Intervals(self.labels, self.values - half_widths, self.values + half_widths, level, "Wald")
 
     def odds_ratios(self, level: float = 0.95) -> Intervals:
@@ -149,9 +153,9 @@ class Regression(Estimated):
         is_slope = np.array([name != "Intercept" for _ in self.equations for name in self.names])
         slope_covariance, error = self.covariance[np.ix_(is_slope, is_slope)], self.standard_errors.ravel()[is_slope]
         # In units of their errors, since regressors may have any units.
-        return wald_result(
-            "all slopes zero", self.values[is_slope] / error, slope_covariance / np.outer(error, error), self.degrees
-        )
+        fractions = None if self.unit_fractions is None else self.unit_fractions[is_slope]
+        correlation = slope_covariance / np.outer(error, error)
+        return wald_result("all slopes zero", self.values[is_slope] / error, correlation, self.degrees, fractions)
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return JSON-ready values."""
@@ -268,7 +272,7 @@ class Subsample(ByValue):
             all_scores[self.in_group] = scores
             sampling = design.with_method(Linearization()).total_variance(all_scores, noise)
         is_known = math.isinf(design.degrees_within(self.in_group))  # nothing but the channel is random
-        return SamplingVariance(sampling.covariance, math.inf if is_known else max(0.0, degrees - slopes))
+        return replace(sampling, degrees=math.inf if is_known else max(0.0, degrees - slopes))
 
 
 Sample = SampleDesign | Subsample

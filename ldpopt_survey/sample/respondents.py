@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 from collections.abc import Sequence
 from contextlib import suppress
@@ -264,6 +265,13 @@ class Respondents(Selection):
         shares = [name for name in self.plan.answers if self.plan.part(name).measure == "shares"]
         self._require_shares("groups", questions)
         for question in [self.plan.part(name).name for name in questions] or shares:
+            answered = self.answered(question)
+            if without := [name for name in names if not (answered & (groups == name)).any()]:
+                condition = json.dumps(f"{by} != {without[0]}", ensure_ascii=False)
+                raise InvalidInput(
+                    f"groups of {by!r}: the group {without[0]!r} has no report of {question!r}. Leave the group out "
+                    f"with --where {condition}, or name the questions to compare"
+                )
             estimates = {name: self.estimate(question, groups == name) for name in names}
             base_estimate = estimates.pop(base)
             differences |= {
@@ -460,10 +468,9 @@ def against_wave(
             tests[name] = two_sample(after.table, before.table, after.channel, before.channel)
         else:
             change = differences[name, "second wave", "first wave"]
-            free_cells = slice(0, -1)
-            tests[name] = wald_result(
-                "two samples", change.values[free_cells], change.covariance[free_cells, free_cells], change.degrees
-            )
+            covariance, fractions = change.covariance[:-1, :-1], change.unit_fractions
+            free_fractions = None if fractions is None else fractions[:-1]
+            tests[name] = wald_result("two samples", change.values[:-1], covariance, change.degrees, free_fractions)
     return differences, tests
 
 

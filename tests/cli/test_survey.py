@@ -84,7 +84,7 @@ def test_bad_use_is_one_line_and_exit_code_two(run, written):
     privatize = ("privatize", "plan.json", "answers.csv", "-o", "r.csv")
     for arguments, message in (
         (("plan", "none.toml", "-o", "p.json"), "none.toml"),
-        (privatize, "--key: the plan names respondents, so pass a key file"),
+        (privatize, "--key: the plan names respondents, so pass --key FILE, the first time with --new-key"),
         ((*privatize, "--key", "none"), "none"),
         ((*privatize, "--key", "k", "--simulate", "1"), "--key cannot be combined with --simulate"),
         (("aggregate", "plan.json", "answers.csv"), "manifest answers.csv.manifest.json not found"),

@@ -87,6 +87,33 @@ def test_utf_16_is_read_in_pieces(tmp_path: Path, encoding: str) -> None:
     assert profile(path).column("a").is_distinct
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["id,größer\r\n1,ja\r\n2,nein\r\n", "編號,一一\n1,是\n2,否\n", "a,Ā\n1,ĀĀ\n2,x\n"])
+def test_utf_16_without_its_mark_is_found(tmp_path: Path, encoding: str, text: str) -> None:
+    """UTF-16 without the mark is recognized; a UTF-8 file with one zero byte, or UTF-32, is not taken for it."""
+    (tmp_path / "a.csv").write_bytes(text.encode(encoding))
+    found = sniff(tmp_path / "a.csv")
+    assert found == Dialect(",", encoding)
+    assert rows_of(tmp_path / "a.csv", found) == [tuple(line.split(",")) for line in text.split()[1:]]
+    for content in (text.encode() + b"\0", text.encode("utf-32-le"), text.encode()):
+        (tmp_path / "b.csv").write_bytes(content)
+        assert not sniff(tmp_path / "b.csv").wide
+
+
+def test_lists_of_codes_are_no_numbers_with_decimal_commas(tmp_path: Path) -> None:
+    """A list 1,2,3 shows that commas separate entries, so 1,2 is not read as 1.2; beside decimals the user decides."""
+    path = tmp_path / "a.csv"
+    path.write_text("id;topics;x\n1;1,2;5\n2;1,2,3;6\n3;2;7\n4;1, 3;8\n")
+    assert sniff(path).decimal == "."
+    assert [row[1] for row in rows_of(path, sniff(path))] == ["1,2", "1,2,3", "2", "1, 3"]
+    path.write_text("id;topics;x\n1;1,2;5,5\n2;1,2,3;6\n3;2;7\n")
+    with pytest.raises(InvalidInput, match=r"column 2 has lists of codes .* column 3 numbers .*--decimal \. "):
+        sniff(path)
+    assert (sniff(path, decimal=".").decimal, sniff(path, decimal=",").decimal) == (".", ",")
+    path.write_text("id;topics;x\n1;1,2,3;5,5\n2;2;6\n3;2;7\n")  # no cell of the lists could be a number
+    assert sniff(path).decimal == ","
+
+
 def test_excel(tmp_path: Path) -> None:
     """The first sheet: columns of numbers as numbers, others as text, empty cells missing."""
     book = openpyxl.Workbook()

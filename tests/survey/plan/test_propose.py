@@ -181,3 +181,17 @@ def test_the_weights_in_the_file_raise_the_respondents(tmp_path: Path) -> None:
     assert spec.design_effect == pytest.approx(len(weights) * sum(w * w for w in weights) / sum(weights) ** 2, abs=5e-3)
     assert SurveySpec.from_toml(draft(found, made, spec)).design_effect == spec.design_effect
     assert draft_spec(found, replace(made, sample=None), "demo").design_effect == 1
+
+
+def test_pairs_of_codes_read_as_decimals_are_pointed_out(tmp_path: Path) -> None:
+    """Of 1,2 and 2,3 nobody knows whether they are numbers: the proposal says how they are read, and how else."""
+    for cells, is_observed in (
+        (["1,2", "1", "2,3", "1,3"], True),
+        (["0,5", "1,5", "2,5", "2"], False),
+        (["1,2", "2,1", "1,3", "2"], False),
+        (["1,20", "1,30", "2,50", "2"], True),
+    ):
+        (tmp_path / "a.csv").write_text("id;q\n" + "".join(f"{i};{cells[i % 4]}\n" for i in range(40)))
+        made = propose(profile(tmp_path / "a.csv")).questions[0]
+        assert ("pass --decimal ." in " ".join(made.observations)) == is_observed
+        assert "1.2" in made.spec.categories or cells[0] != "1,2"

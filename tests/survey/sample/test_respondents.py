@@ -84,6 +84,18 @@ def test_estimates_tables_and_comparisons_are_of_those_who_answered(people: tupl
     assert np.isclose(tests["a"].p_value, test.p_value, atol=1e-12)
 
 
+def test_a_group_without_reports_of_a_question_is_named(people: tuple[Respondents, pd.DataFrame]) -> None:
+    """The message of a comparison names the group, the question, and the condition that leaves the group out."""
+    made, _ = people
+    answered, sex = made.answered("a"), made.rows.columns["sex"].copy()
+    sex[np.flatnonzero(~answered)[:3]] = "x"
+    lone = replace(made, rows=replace(made.rows, columns={**made.rows.columns, "sex": sex}))
+    with pytest.raises(InvalidInput, match=r"the group 'x' has no report of 'a'\. .*--where \"sex != x\""):
+        lone.compare("sex", ["a"])
+    others = replace(lone, analysis=replace(lone.analysis, where=(Condition.parse("sex != x"),)))
+    assert set(others.compare("sex", ["a"])[0]) == {("a", "m", "f")}
+
+
 def test_regressions_are_of_those_who_answered_every_question_of_the_formula(
     people: tuple[Respondents, pd.DataFrame],
 ) -> None:
