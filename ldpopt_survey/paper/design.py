@@ -392,8 +392,8 @@ def booklet_criterion(question: PlannedQuestion) -> Marginals:
 
 def _contrasts(question: PlannedQuestion, names: tuple[str, ...]) -> Array:
     """The rows (r, k) of the shares or cells of parts, or of the mean among those who are asked."""
-    mean_row = question.mean_row(names[0]) if len(names) == 1 else None
-    return np.asarray(question.members(*names) if mean_row is None else mean_row[None], dtype=np.float64)
+    rows = question.rows_among_asked(names[0]) if len(names) == 1 else None
+    return np.asarray(question.members(*names) if rows is None else rows, dtype=np.float64)
 
 
 def _booklet_loss(question: PlannedQuestion, weights: Integers, D: int) -> float:

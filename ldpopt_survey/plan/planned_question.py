@@ -278,21 +278,23 @@ class PlannedQuestion(Result):
             rows = (rows[:, None] * of_part).reshape(-1, len(self.categories))
         return rows
 
-    def mean_row(self, name: str) -> Array | None:
-        """Return the row (k,) of the linearized mean among those who are asked, on a scale from 0 to 1 [SSW, 5.6].
+    def rows_among_asked(self, name: str) -> Array | None:
+        """Return the rows (r, k) of the linearized estimates among those who are asked [SSW, 5.6].
 
-        Its expectation is the mean at the pilot; it is nan if that asks nobody. None unless the mean is estimated.
+        They are those of the shares of its answers, or of its mean on a scale from 0 to 1. Their expectations are these
+        values at the pilot; they are nan if that asks nobody. None for shares of a question that everybody is asked.
         """
         part = next(part for part in self.answers if part.name == name)
-        if part.measure == "shares":
+        if part.measure == "shares" and not asks_some(part):
             return None
-        lower_share, upper_share = self.members(name)[:2]
-        is_asked = lower_share + upper_share
+        members = self.members(name)
+        numerators = members[1:2] if part.measure == "mean" else members[: len(part.categories) - 1]
+        is_asked = members[:2].sum(axis=0) if part.measure == "mean" else numerators.sum(axis=0)
         share = float(is_asked @ self.shares)
         if not share > 0:
-            return np.full(len(is_asked), np.nan)
-        mean = float(upper_share @ self.shares) / share
-        return np.asarray((upper_share - mean * is_asked) / share + mean)
+            return np.full(numerators.shape, np.nan)
+        values = (numerators @ self.shares / share)[:, None]
+        return np.asarray((numerators - values * is_asked) / share + values)
 
     @property
     def categories(self) -> tuple[Label, ...]:

@@ -36,7 +36,7 @@ class ReportedPrecision(Result):
 
     questions : its name, or both names.
     half_width : of the widest 95 % interval of its shares, or of the mean in the units of the answers; inf where not
-        every share, or cell, is estimable with so many.
+        every share, or cell, is estimable with so many. It is that among the respondents who are asked the question.
     respondents : n, of a simple random sample.
     """
 
@@ -53,11 +53,12 @@ class ReportedPrecision(Result):
 def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
     """Compute the variances (r,) per respondent of a question's shares, or of cells.
 
+    The shares of a question that not everybody is asked are those among the respondents who are.
     The estimates from all booklets are combined, in proportion to their precision. The variance is inf if the combined
     estimate from n respondents is not estimable. For cells it is inf if no booklet determines all of them.
     """
     if len(names) == 1:
-        is_identified, combined, third = moments_of(plan, names[0])
+        is_identified, combined, third = moments_of(plan, names[0], among_asked=True)
         is_identified &= asks_enough(plan, names[0], n)
         return np.where(are_estimable(is_identified, combined, third, n), combined, np.inf)
     precisions = []
@@ -73,17 +74,22 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
         return np.asarray(1 / np.sum(precisions, axis=0))
 
 
-def moments_of(plan: Plan, name: str) -> tuple[npt.NDArray[np.bool_], Array, Array]:
+def moments_of(plan: Plan, name: str, among_asked: bool = False) -> tuple[npt.NDArray[np.bool_], Array, Array]:
     """Compute the moments (r,) of the estimates of a question, as `contrast_moments`, for one respondent.
 
     They are those of its shares, or of its mean among those who are asked, on a scale from 0 to 1.
+
+    among_asked : whether the shares are those among the respondents who are asked, too.
 
     The estimates from all booklets are combined, in proportion to their precision.
     """
     weights, third_moments = [], []
     for holders in plan.ways((name,)):
         channel, pilot, contrasts = joint_channel(holders, (name,))
-        contrasts = contrasts if (mean_row := holders[0].mean_row(name)) is None else mean_row[None]
+        if (among_asked or plan.part(name).measure == "mean") and (
+            rows := holders[0].rows_among_asked(name)
+        ) is not None:
+            contrasts = rows
         fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
         is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
         weights.append(np.where(is_identified, fraction / np.maximum(variance, SMALLEST_VARIANCE), 0.0))
@@ -96,7 +102,7 @@ def moments_of(plan: Plan, name: str) -> tuple[npt.NDArray[np.bool_], Array, Arr
 
 def respondents_to_estimate(plan: Plan, name: str) -> float:
     """Return the fewest respondents, unrounded, who make all shares of a question estimable; inf if none do."""
-    return float(reports_to_estimate(*moments_of(plan, name)).max())
+    return max(float(reports_to_estimate(*moments_of(plan, name, among)).max()) for among in (False, True))
 
 
 def asks_enough(plan: Plan, name: str, n: float) -> bool:

@@ -25,8 +25,27 @@ from ldpopt_survey.plan.targets import Contrast, TargetSpec
 COEFFICIENT_SCALE = 1e-9
 """The factor of coefficients. They have no range, so no interval of a coefficient is too wide to be estimable."""
 
-MAX_RESPONDENTS = 10.0**12
-"""The largest number of respondents of a plan."""
+MAX_RESPONDENTS = 10.0**10
+"""The largest number of respondents of a plan, more than there are people."""
+
+
+LESS_PRECISE = "less precise targets, or a larger epsilon"
+"""What is expected in place of targets that need more than `MAX_RESPONDENTS`."""
+
+
+class TooManyRespondents(InvalidInput):
+    """Error of a plan that needs more respondents than `MAX_RESPONDENTS`."""
+
+
+def count_needed(required: float) -> str:
+    """Describe the number of respondents of a plan that needs too many.
+
+    >>> count_needed(2e15)
+    '2e+15 respondents are needed, 1e+10 are the most'
+    """
+    if math.isinf(required):
+        return "no number of respondents is enough"
+    return f"{required:.3g} respondents are needed, {MAX_RESPONDENTS:.0e} are the most"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +144,12 @@ def respondents_for_targets(plan: Plan, spec: SurveySpec, minimum: float = 1.0) 
     required = max(minimum, 1.0)
     for goal in _goals(plan, spec):
         variances = goal.variances(plan, math.inf)
-        required = max(
-            required, *(v / contrast.variance for v, contrast in zip(variances, goal.contrasts, strict=True))
-        )
+        limits = np.array([contrast.variance for contrast in goal.contrasts])
+        required = max(required, float((variances / limits).max()))
+        if MAX_RESPONDENTS < required < math.inf:
+            estimate = goal.contrasts[int((variances / limits).argmax())].name
+            problem = f"{goal.title}, {estimate}: expected {LESS_PRECISE}, got one for which {count_needed(required)}"
+            raise TooManyRespondents(f"[[targets]] {problem}")
         if not required < MAX_RESPONDENTS:
             names = " and ".join(goal.names)
             expected = (
