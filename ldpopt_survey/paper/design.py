@@ -180,7 +180,7 @@ class PaperSurvey(Result):
       variance exceeds that of the best channel with the same epsilon and any probabilities. For a booklet, and under a
       cap on eta, it is the largest such fraction of its questions' proportions, compared with the plan.
     - `intended` : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
-    - `intended_eta` : for each question, the eta of the original plan; see `exceeded`.
+    - `intended_eta` : for each question, the cap on eta of the original plan, or its eta without a cap; see `exceeded`.
     """
 
     plan: Plan
@@ -234,9 +234,9 @@ def paper_survey(
     Every question gets a channel whose probabilities are multiples of 1/D, where D is the number of outcomes of the
     device. Its epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
     the pilot (the expected proportions of the answers; uniform if there is none). Its eta is at most the question's,
-    too, where this is possible. It may exceed eta by up to `MAX_ETA_EXCESS` if keeping eta costs more than
-    `MAX_ETA_COST`. `PaperSurvey.exceeded` has the questions whose eta is exceeded. Then reports are merged, since fewer
-    letters are easier.
+    too, where this is possible. If the plan has no cap on eta, it may exceed eta by up to `MAX_ETA_EXCESS` if keeping
+    eta costs more than `MAX_ETA_COST`. `PaperSurvey.exceeded` has the questions whose eta is exceeded. Then reports are
+    merged, since fewer letters are easier.
 
     Parameters
     ----------
@@ -271,7 +271,8 @@ def paper_survey(
     with watched(time_limit, progress) as deadline:
         for number, question in enumerate(plan.questions):
             planned = question.channel.matrix.tobytes() if question.parts else b""
-            key = question.shares.tobytes(), question.epsilon, question.eta, len(question.parts), planned
+            limits = question.epsilon, question.eta, question.eta_cap
+            key = question.shares.tobytes(), *limits, len(question.parts), planned
             if key not in sheets:
                 sheets[key] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)), thorough)
             sheet = sheets[key]
@@ -285,17 +286,15 @@ def paper_survey(
                 PlannedQuestion(
                     question.name, question.column, channel, missing=question.missing, pilot=question.pilot,
                     expected=expected, probability=question.probability, parts=question.parts, reading=question.reading,
-                    measure=question.measure,
+                    measure=question.measure, eta_cap=question.eta_cap,
                 )
             )  # fmt: skip
     on_paper = Plan(
         plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample, public=plan.public,
         wording=plan.wording, rounds=plan.rounds,
     )  # fmt: skip
-    intended, intended_eta = (
-        MappingProxyType({question.name: getattr(question, name) for question in plan.questions})
-        for name in ("epsilon", "eta")
-    )
+    intended = MappingProxyType({question.name: question.epsilon for question in plan.questions})
+    intended_eta = MappingProxyType({q.name: q.eta if q.eta_cap is None else q.eta_cap for q in plan.questions})
     return PaperSurvey(on_paper, device, MappingProxyType(losses), intended, intended_eta)
 
 
@@ -308,15 +307,19 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
     if (sheet := _kept_sheet(question, D, simpler, deadline, thorough)) is None:
+        cap = "" if question.eta_cap is None else f" and eta {ceil_digits(question.eta_cap, 4)}"
         raise InvalidInput(
             f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
-            f"sheet within epsilon {ceil_digits(question.epsilon, 4)} was found that tells its {k} answers apart"
+            f"sheet within epsilon {ceil_digits(question.epsilon, 4)}{cap} was found that tells its {k} answers apart"
         )
     return sheet
 
 
 def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Deadline, thorough: bool) -> Sheet | None:
-    """The sheet of a question or booklet within its epsilon; within its eta, unless that is not found or costs much."""
+    """The sheet of a question or booklet within its epsilon, and within its cap on eta.
+
+    Without a cap it is within its eta, unless that is not found or costs much.
+    """
     planned = Channel(question.channel.matrix)
     criterion = booklet_criterion(question) if question.parts else None
     best, best_eta = planned, 0.0
@@ -329,15 +332,19 @@ def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Dea
         settings = D, simpler, deadline.turn(turn, 3), thorough, criterion, eta, reference
         return design_sheet(question.shares, question.epsilon, *settings)
 
-    without_cap = None
+    without_cap, is_capped = None, question.eta_cap is not None
     if best_eta <= (1 + MAX_ETA_EXCESS) * question.eta:
         without_cap = designed(1, None, best)
-        if without_cap is None or _eta(without_cap) <= question.eta:
+        if without_cap is None or _eta(without_cap) <= (question.eta_cap or question.eta):
             return without_cap
-    if (within_cap := designed(2, question.eta, planned)) is None:
+    within_cap = designed(2, question.eta_cap or question.eta, planned)
+    if within_cap is None and is_capped:
+        return None
+    if within_cap is None:
         return without_cap or designed(2, None, best)
     if (
         without_cap is not None
+        and not is_capped
         and _eta(without_cap) <= (1 + MAX_ETA_EXCESS) * question.eta
         and within_cap.error > (1 + MAX_ETA_COST) * without_cap.error
     ):

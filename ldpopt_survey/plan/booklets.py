@@ -474,7 +474,7 @@ class BookletPlanner:
         reports are frequent, so that fewer respondents make the intervals accurate. The standard errors are larger
         then, so the fewest respondents are needed where both numbers are equal.
 
-        nearby : the units at whose pilots the channel is searched for.
+        nearby : the units with the pilots of the search.
         """
         planner, best = copy(self), None
         planner.search_joint = planner.certify = False

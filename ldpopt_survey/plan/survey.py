@@ -579,9 +579,8 @@ class _Planning:
 
         `TooManyRespondents` if they are more than `MAX_RESPONDENTS`.
         """
-        self._require_few(self.for_targets)
-        self._require_few(to_estimate := self._to_estimate)
-        return max(self.for_targets, math.ceil(to_estimate))
+        self._require_few(required := max(self.for_targets, self._to_estimate))
+        return math.ceil(required)
 
     def _require_few(self, required: float) -> None:
         """Raise `TooManyRespondents` if a plan needs so many respondents, with the smallest expected share."""
@@ -602,6 +601,7 @@ class _Planning:
     @cached_property
     def for_targets(self) -> int:
         """The respondents who meet every target, if no interval rests on reports that are too rare."""
+        self._require_few(self._for_designs)
         if not self.spec.targets:
             return self._for_designs
         # The exact channels, also those of questions in separate reports, determine the precision of tables.
@@ -733,7 +733,10 @@ class _Planning:
             designs[name] = booklet.design
         if len(booklet.parts) > 1:
             exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=eta, inputs=cells_of(booklet.parts))
-            planned = PlannedQuestion(name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share)
+            cap = _smallest_cap(eta, *(question.eta for unit in booklet.units for question in unit.questions))
+            planned = PlannedQuestion(
+                name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share, eta_cap=cap
+            )
             expected = {"cells": float(len(exact.inputs)), "respondents": float(self._for_designs)}
             questions = [question for unit in booklet.units for question in unit.questions]
             expected |= {
@@ -743,13 +746,12 @@ class _Planning:
             }
             return replace(planned, expected=expected)
         (question,) = booklet.units[0].questions
-        exact = round_exact(
-            booklet.channel.matrix, epsilon=epsilon, eta=_smallest_cap(eta, question.eta), inputs=question.categories
-        )
+        cap = _smallest_cap(eta, question.eta)
+        exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=cap, inputs=question.categories)
         answering = (1 - self.spec.nonresponse) / self.spec.design_effect
         respondents = None if self.answering is None else self.answering * float(share)
         expected = question.expected(Channel(exact.matrix), respondents)
-        planned = planned_question(question, exact, share)
+        planned = planned_question(question, exact, share, cap)
         if question.width is not None or question.relative is not None:
             moments = contrast_moments(Channel(exact.matrix), planned.shares, planned.members(planned.name))
             needed = float(reports_to_estimate(*moments).max())
@@ -805,14 +807,11 @@ def _rare(unit: Unit, question: QuestionSpec) -> Iterator[tuple[float, str, str]
     if question.asked_if:
         position = unit.questions.index(question)
         cells = zip(unit.cells, unit.pilot, strict=True)
-        asked = math.fsum(share for cell, share in cells if cell[position] != NOT_APPLICABLE)
+        share_asked = math.fsum(share for cell, share in cells if cell[position] != NOT_APPLICABLE)
         filters = " and ".join(repr(name) for name, _ in question.asked_if)
-        if asked < RARE_SHARE:
-            yield (
-                asked,
-                f"{place}: asked_if",
-                f"more respondents who are asked (larger shares in the pilot of {filters})",
-            )
+        if share_asked < RARE_SHARE:
+            remedy = f"more respondents who are asked (larger shares in the pilot of {filters})"
+            yield share_asked, f"{place}: asked_if", remedy
     if (share := float(question.shares.min())) < RARE_SHARE:
         yield share, f"{place}: pilot", LARGER_SHARES
 

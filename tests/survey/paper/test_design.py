@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -203,6 +204,24 @@ def test_a_sheet_that_exceeds_eta_is_named_with_both_numbers():
     [exceeded] = [text for text in sheet_text("promises", paper, paper.plan.question("q")) if "η" in text]
     assert "MORE than" in exceeded
     assert ceil_digits(intended, 4) in exceeded
+
+
+def test_a_requested_cap_on_eta_is_recorded_and_kept_on_paper():
+    """The sheet of the test above exceeds an eta that nobody requested; a requested one is in the plan's file."""
+    question = QuestionSpec("q", tuple("abcdefghij"))
+    free = plan_survey(SurveySpec("s", (question,), epsilon=2.0)).plan
+    assert "eta_cap" not in free.to_json()
+    cap = free.question("q").eta
+    for spec in (
+        SurveySpec("s", (question,), epsilon=2.0, eta=cap),
+        SurveySpec("s", (replace(question, eta=cap),), epsilon=2.0),
+    ):
+        plan = Plan.from_json(plan_survey(spec).plan.to_json())
+        assert plan.question("q").eta_cap == cap
+        paper = paper_survey(plan, TWO_D10)
+        assert paper.exceeded == {}
+        assert paper.plan.eta <= cap
+        assert paper.plan.question("q").eta_cap == cap
 
 
 def test_channels_of_many_answers_count_as_determining_them():

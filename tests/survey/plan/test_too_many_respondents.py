@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ldpopt.errors import InvalidInput
@@ -37,8 +39,11 @@ def test_a_target_that_needs_too_many_is_not_said_to_have_no_reports() -> None:
     other = QuestionSpec("place", ("here", "there"))
     target = TargetSpec(("place",), by="drug", half_width=0.1)
     spec = SurveySpec("few", (drug(1e-6), other), epsilon=5.0, targets=(target,))
-    with pytest.raises(InvalidInput, match=r"place by drug, yes: (here|there): expected less precise targets"):
+    with pytest.raises(
+        InvalidInput, match=r"'drug': pilot: expected larger shares .* share of 1e-06 \([\d.]+e\+12 respondents"
+    ):
         plan_survey(spec)
+    assert plan_survey(replace(spec, questions=(drug(1e-2), other))).targets[0].estimable  # the remedy
 
 
 def test_a_design_that_serves_is_named() -> None:
