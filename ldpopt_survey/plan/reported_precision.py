@@ -19,7 +19,6 @@ from ldpopt_survey.estimate.linear import (
     are_estimable,
     contrast_moments,
     contrast_variances,
-    estimable,
     reports_to_estimate,
 )
 from ldpopt_survey.plan.booklet import SMALLEST_VARIANCE
@@ -129,31 +128,47 @@ def planned_reports(holders: Sequence[PlannedQuestion]) -> float:
     return respondents * float(math.prod(question.probability for question in holders if question.parts))
 
 
+MIN_RESPONSE = 0.8
+"""With at least this share of the planned reports, a table counts as estimable as with all of them."""
+
+
 def is_table_estimable(
     plan: Plan, names: tuple[str, ...], reports: float = 0.0, holders: Sequence[PlannedQuestion] | None = None
 ) -> bool:
     """Return True if the reports of some booklet determine every cell of the table.
 
-    reports : the reports of all respondents; the number of the plan counts if it is larger.
+    reports : the number of all respondents with reports; 0 before there are any, when that of the plan counts.
     holders : the planned questions of that booklet.
     """
     for group in plan.ways(names) if holders is None else [list(holders)]:
-        fraction = float(math.prod(question.probability for question in group if question.probability < 1))
-        n = max(planned_reports(group), reports * fraction, 1.0)
-        parts = [
-            (Channel(holder.channel.matrix), holder.shares, holder.members(*names_in(holder, names)))
-            for holder in group
-        ]
-        channels, pilots, contrasts = zip(*parts, strict=True)
-        is_single = len(parts) == 1
-        is_estimable = (
-            estimable(channels[0], pilots[0], contrasts[0], n)
-            if is_single
-            else estimable(channels, pilots, contrasts, n)
-        )
-        if is_estimable.all():
+        planned, fraction = planned_reports(group), _fraction(group)
+        available = reports * fraction
+        n = max(available, min(planned, available / MIN_RESPONSE)) if reports else planned
+        if _reports_for_table(group, names) <= max(n, 1.0):
             return True
     return False
+
+
+def respondents_for_table(plan: Plan, names: tuple[str, ...]) -> float:
+    """Return the fewest respondents, unrounded, with whom some booklet determines every cell; inf if none does."""
+    ways = plan.ways(names)
+    return min((_reports_for_table(group, names) / _fraction(group) for group in ways), default=math.inf)
+
+
+def _reports_for_table(holders: Sequence[PlannedQuestion], names: tuple[str, ...]) -> float:
+    """Return the fewest reports of a booklet that determine every cell of the table; inf if no number does."""
+    parts = [
+        (Channel(holder.channel.matrix), holder.shares, holder.members(*names_in(holder, names))) for holder in holders
+    ]
+    channels, pilots, contrasts = zip(*parts, strict=True)
+    if len(parts) == 1:
+        return float(reports_to_estimate(*contrast_moments(channels[0], pilots[0], contrasts[0])).max())
+    return float(reports_to_estimate(*contrast_moments(channels, pilots, contrasts)).max())
+
+
+def _fraction(holders: Sequence[PlannedQuestion]) -> float:
+    """Return the share of respondents who answer all these questions."""
+    return float(math.prod(question.probability for question in holders if question.probability < 1))
 
 
 def names_in(holder: PlannedQuestion, names: tuple[str, ...]) -> list[str]:

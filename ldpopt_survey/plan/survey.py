@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from ldpopt.channel import Channel
@@ -41,6 +42,7 @@ from ldpopt_survey.plan.precision import LARGER_SHARES
 from ldpopt_survey.plan.reported_precision import (
     ReportedPrecision,
     precision_of,
+    respondents_for_table,
     respondents_to_estimate,
     tables_of,
     target_key,
@@ -609,12 +611,19 @@ class _Planning:
 
     @property
     def _to_estimate(self) -> float:
-        """The fewest respondents, unrounded, who make every share that has a target estimable; inf if none do."""
+        """The fewest respondents, unrounded, who make every share with a target and every requested table estimable.
+
+        It is inf if none do.
+        """
         required = 1.0
         for question in (question for unit in self.units for question in unit.questions):
             if question.width is None and question.relative is None:
                 continue
             required = max(required, respondents_to_estimate(self._plan, question.name))
+        options = {question.name: [part.name for part in question.answers] for question in self.spec.questions}
+        for first, second in self.spec.together:
+            for names in product(options[first], options[second]):
+                required = max(required, respondents_for_table(self._plan, names))
         return required
 
     @property
