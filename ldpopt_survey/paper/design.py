@@ -270,7 +270,7 @@ def paper_survey(
     questions, losses, sheets = [], {}, {}
     with watched(time_limit, progress) as deadline:
         for number, question in enumerate(plan.questions):
-            planned = question.channel.matrix.tobytes() if question.parts else b""
+            planned = question.channel.matrix.tobytes() if _has_criterion(question) else b""
             limits = question.epsilon, question.eta, question.eta_cap
             key = question.shares.tobytes(), *limits, len(question.parts), planned
             if key not in sheets:
@@ -279,7 +279,9 @@ def paper_survey(
             names = tuple(islice(letters, sheet.weights.shape[1]))
             channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
             channel.verify(question.epsilon)
-            loss = _booklet_loss(question, sheet.weights, device.denominator) if question.parts else sheet.loss
+            loss = sheet.loss
+            if _has_criterion(question):
+                loss = _booklet_loss(question, sheet.weights, device.denominator)
             losses[question.name] = loss
             expected = {"loss": loss}
             questions.append(
@@ -321,7 +323,7 @@ def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Dea
     Without a cap it is within its eta, unless that is not found or costs much.
     """
     planned = Channel(question.channel.matrix)
-    criterion = booklet_criterion(question) if question.parts else None
+    criterion = booklet_criterion(question) if _has_criterion(question) else None
     best, best_eta = planned, 0.0
     if not question.parts or len(question.categories) <= MAX_DESIGNED_CELLS:  # sheets near it are better ones
         utility, turn = FisherInformation(question.shares, criterion or AOptimal()), deadline.turn(0, 3)
@@ -349,7 +351,7 @@ def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Dea
         and within_cap.error > (1 + MAX_ETA_COST) * without_cap.error
     ):
         return without_cap
-    if question.parts:
+    if _has_criterion(question):
         return within_cap
     widest, planned_widest = (
         float(np.diag(asymptotic_covariance(channel, question.shares)).max())
@@ -375,15 +377,20 @@ TABLE_WEIGHT = 0.1
 """The weight of a booklet's tables relative to its questions; variances are relative to the planned channel's."""
 
 
+def _has_criterion(question: PlannedQuestion) -> bool:
+    """Return True if other estimates count than the shares of the answers: of a booklet, or the mean of a number."""
+    return bool(question.parts) or question.measure == "mean"
+
+
 def booklet_criterion(question: PlannedQuestion) -> Marginals:
-    """Build the criterion of a booklet's results: the shares of its questions, and of their tables.
+    """Build the criterion of a report's results: the shares or means of its questions, and the tables of a booklet.
 
     Each variance counts relative to the one by the planned channel. The weight of the cells themselves is a trace, so
     that the channel distinguishes all of them: otherwise nothing else could be estimated from the letters.
     """
     pilot, channel = question.shares, Channel(question.channel.matrix)
-    in_tables = [part.name for part in question.parts if part.measure == "shares"]
-    groups: list[tuple[float, tuple[str, ...]]] = [(1.0, (part.name,)) for part in question.parts]
+    in_tables = [part.name for part in question.answers if part.measure == "shares"]
+    groups: list[tuple[float, tuple[str, ...]]] = [(1.0, (part.name,)) for part in question.answers]
     groups += [(TABLE_WEIGHT, pair) for pair in combinations(in_tables, 2)]
     rows = []
     for weight, group in groups:
@@ -404,9 +411,9 @@ def _contrasts(question: PlannedQuestion, names: tuple[str, ...]) -> Array:
 
 
 def _booklet_loss(question: PlannedQuestion, weights: Integers, D: int) -> float:
-    """The largest relative growth of a share's variance among a booklet's questions, compared with the plan."""
+    """The largest relative growth of the variance of a share or mean of a report, compared with the plan."""
     loss = 0.0
-    for part in question.parts:
+    for part in question.answers:
         contrasts = _contrasts(question, (part.name,))
         planned, actual = (
             contrast_variances(channel, question.shares, contrasts)
