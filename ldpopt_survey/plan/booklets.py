@@ -60,8 +60,8 @@ from ldpopt_survey.plan.budget import Needs, SharedNeeds
 from ldpopt_survey.plan.number_points import MIN_POINTS, points_of, points_of_part
 from ldpopt_survey.plan.numbers_and_sets import multi_select
 from ldpopt_survey.plan.precision import MAX_MINIMAX_CATEGORIES, limits, no_channel_found, prior_for_search
-from ldpopt_survey.plan.question import MIN_EPSILON
 from ldpopt_survey.plan.reweighing import reweighed_channel
+from ldpopt_survey.plan.smaller_epsilon import channel_at_smaller_epsilon
 from ldpopt_survey.plan.table_targets import FurtherTargets, Table, cells_targets, shares_and_targets
 from ldpopt_survey.plan.units import (
     MAX_JOINT_CELLS,
@@ -96,9 +96,6 @@ MAX_SEARCH_EFFORT = 700
 
 UNIT_GAP = 1e-3
 """The relative gap of the channel of questions that hang on one another."""
-
-MAX_SMALLER_EPSILONS, SMALLER_EPSILON_RTOL = 10, 0.02
-"""How many smaller epsilons are tried for a channel whose rare reports need more respondents, and how exactly."""
 
 MIN_SPENT_SHARE = 0.98
 """The least share of its epsilon that a channel is taken to use up."""
@@ -438,7 +435,13 @@ class BookletPlanner:
         if len(units) > 1 or further:
             return self._design(units, further, deadline)
         best: tuple[Channel, Design | None] | None = None
-        found_units, fewest, error, rests_on_rare_reports = None, math.inf, SolverError("no channel"), True
+        found_units, best_units, fewest, error, rests_on_rare_reports = (
+            None,
+            units,
+            math.inf,
+            SolverError("no channel"),
+            True,
+        )
         for nearby in (units, *smoothed_units(units)):
             try:
                 result = self._design(nearby, further, deadline)
@@ -454,7 +457,7 @@ class BookletPlanner:
             if found_units is None and booklet.respondents < math.inf:
                 found_units = nearby
             if best is None or required < fewest:
-                best, fewest = (result[0], result[1] if nearby is units else None), required
+                best, best_units, fewest = (result[0], result[1] if nearby is units else None), nearby, required
             if required <= booklet.respondents * (1 + BOOKLET_RTOL) < math.inf:
                 rests_on_rare_reports = False
                 break
@@ -462,44 +465,34 @@ class BookletPlanner:
             raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
         if not rests_on_rare_reports or found_units is None:
             return best
-        smaller = self._channel_at_smaller_epsilon(units, found_units, fewest, deadline)
-        return best if smaller is None else (smaller, None)
+        for nearby in (found_units,) if best_units is found_units else (found_units, best_units):
+            if (smaller := self._channel_at_smaller_epsilon(units, nearby, fewest, deadline)) is not None:
+                best = smaller, None
+                fewest = self._respondents(booklet_of(units, smaller, None, *product_of(units)))
+        return best
 
     def _channel_at_smaller_epsilon(
         self, units: tuple[Unit, ...], nearby: tuple[Unit, ...], fewest: float, deadline: Deadline
     ) -> Channel | None:
         """Return a channel of a smaller epsilon that needs less than `fewest` respondents; None if there is none.
 
-        At a large epsilon a channel sends a report for a rare answer hardly ever otherwise. With more noise such
-        reports are frequent, so that fewer respondents make the intervals accurate. The standard errors are larger
-        then, so the fewest respondents are needed where both numbers are equal.
-
         nearby : the units with the pilots of the search.
         """
-        planner, best = copy(self), None
+        planner = copy(self)
         planner.search_joint = planner.certify = False
-        low, high = math.log(MIN_EPSILON), math.log(self.epsilon)
-        step = math.log(2.0)
-        for _ in range(MAX_SMALLER_EPSILONS):
-            if deadline.over() or high - low < SMALLER_EPSILON_RTOL:
-                break
-            middle = high - step if high - step > low else (low + high) / 2
-            planner.epsilon = math.exp(middle)
+
+        def design_at(epsilon: float) -> tuple[Channel, float, float] | None:
+            planner.epsilon = epsilon
             try:
                 design_result = planner._design(nearby, None, deadline)
             except SolverError:
-                design_result = None
+                return None
             if design_result is None:
-                high = middle
-                continue
+                return None
             booklet = booklet_of(units, design_result[0], None, *product_of(units))
-            if (required := self._respondents(booklet)) < fewest * (1 - BOOKLET_RTOL):
-                best, fewest = design_result[0], required
-            if required > booklet.respondents:
-                high = middle
-            else:
-                low = middle
-        return best
+            return booklet.channel, booklet.respondents, self._respondents(booklet)
+
+        return channel_at_smaller_epsilon(design_at, self.epsilon, fewest, deadline)
 
     def _respondents(self, booklet: Booklet) -> float:
         """Return the respondents, unrounded, whose reports on a booklet meet its targets and make them estimable."""

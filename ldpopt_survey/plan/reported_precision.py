@@ -150,7 +150,7 @@ def is_table_estimable(
 
 
 def respondents_for_table(plan: Plan, names: tuple[str, ...]) -> float:
-    """Return the fewest respondents, unrounded, with whom some booklet determines every cell; inf if none does."""
+    """Return the fewest respondents, unrounded, for a booklet that determines every cell; inf if none is enough."""
     ways = plan.ways(names)
     return min((_reports_for_table(group, names) / _fraction(group) for group in ways), default=math.inf)
 

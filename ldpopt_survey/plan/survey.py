@@ -32,13 +32,11 @@ from ldpopt_survey.plan.budget import (
 )
 from ldpopt_survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
 from ldpopt_survey.plan.planned_question import (
-    NOT_APPLICABLE,
     PlannedQuestion,
     asks_some,
     cells_of,
     planned_question,
 )
-from ldpopt_survey.plan.precision import LARGER_SHARES
 from ldpopt_survey.plan.reported_precision import (
     ReportedPrecision,
     precision_of,
@@ -47,18 +45,15 @@ from ldpopt_survey.plan.reported_precision import (
     tables_of,
     target_key,
 )
-from ldpopt_survey.plan.spec import QuestionSpec, SurveySpec
+from ldpopt_survey.plan.spec import SurveySpec
 from ldpopt_survey.plan.table_targets import Table
 from ldpopt_survey.plan.target_precision import (
-    LESS_PRECISE,
-    MAX_RESPONDENTS,
     TargetPrecision,
-    TooManyRespondents,
-    count_needed,
     respondents_for_targets,
     tables_of_targets,
     target_precisions,
 )
+from ldpopt_survey.plan.too_many import MAX_RESPONDENTS, TooManyRespondents, too_many
 from ldpopt_survey.plan.units import Unit, joint_design, proof_of, respondents_bound, symmetric_proof, units_of
 
 MAX_BOOKLET_EPSILON = 2.0
@@ -585,20 +580,9 @@ class _Planning:
         return math.ceil(required)
 
     def _require_few(self, required: float) -> None:
-        """Raise `TooManyRespondents` if a plan needs so many respondents, with the smallest expected share."""
-        if required <= MAX_RESPONDENTS:
-            return
-        epsilon = max(question.epsilon for question in self._plan.questions)
-        shares = [entry for unit in self.units for question in unit.questions for entry in _rare(unit, question)]
-        if shares:
-            # Where an answer decides who is asked, its own share is not the cause.
-            share, setting, remedy = min(
-                shares, key=lambda entry: (float(f"{entry[0]:.4g}"), "asked_if" not in entry[1])
-            )
-            remedies, problem = f"{remedy}, {LESS_PRECISE}", f"a share of {share:.3g}"
-        else:
-            setting, remedies, problem = "budget epsilon", LESS_PRECISE, f"{epsilon:.4g}"
-        raise TooManyRespondents(str(invalid(setting, remedies, Phrase(f"{problem} ({count_needed(required)})"))))
+        """Raise `TooManyRespondents` if so many respondents are needed."""
+        if not required <= MAX_RESPONDENTS:
+            raise too_many(self.units, required, max(question.epsilon for question in self._plan.questions))
 
     @cached_property
     def for_targets(self) -> int:
@@ -796,7 +780,7 @@ class _Planning:
             rare = [unit for unit in units if float(unit.pilot.min()) * split.respondents < MIN_REPORTS_OF_AN_ANSWER]
             if rare:  # such questions are far from the curves at even shares that the first split begins with
                 split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED)
-            respondents = float(split.respondents)
+            respondents = split.respondents
             for unit in rare:
                 planner = BookletPlanner([unit], split.epsilons[unit.name], split.etas.get(unit.name), certify=False)
                 required = planner.plan("one question", UNLIMITED).one_question_to_estimate
@@ -804,25 +788,6 @@ class _Planning:
             return respondents
         except (InvalidInput, SolverError):
             return math.inf
-
-
-RARE_SHARE = 0.01
-"""Smaller expected shares are named as the cause where a plan needs too many respondents."""
-
-
-def _rare(unit: Unit, question: QuestionSpec) -> Iterator[tuple[float, str, str]]:
-    """Yield the share of those who are asked a question, and of its rarest answer, if it is small, with the remedy."""
-    place = f"question {question.name!r}"
-    if question.asked_if:
-        position = unit.questions.index(question)
-        cells = zip(unit.cells, unit.pilot, strict=True)
-        share_asked = math.fsum(share for cell, share in cells if cell[position] != NOT_APPLICABLE)
-        filters = " and ".join(repr(name) for name, _ in question.asked_if)
-        if share_asked < RARE_SHARE:
-            remedy = f"more respondents who are asked (larger shares in the pilot of {filters})"
-            yield share_asked, f"{place}: asked_if", remedy
-    if (share := float(question.shares.min())) < RARE_SHARE:
-        yield share, f"{place}: pilot", LARGER_SHARES
 
 
 def _caps(unit: Unit) -> list[float]:

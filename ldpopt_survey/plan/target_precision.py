@@ -21,31 +21,10 @@ from ldpopt_survey.plan.reported_precision import is_table_estimable, joint_chan
 from ldpopt_survey.plan.spec import SurveySpec
 from ldpopt_survey.plan.table_targets import Table
 from ldpopt_survey.plan.targets import Contrast, TargetSpec
+from ldpopt_survey.plan.too_many import LESS_PRECISE, MAX_RESPONDENTS, TooManyRespondents, count_needed
 
 COEFFICIENT_SCALE = 1e-9
 """The factor of coefficients. They have no range, so no interval of a coefficient is too wide to be estimable."""
-
-MAX_RESPONDENTS = 10.0**10
-"""The largest number of respondents of a plan, more than there are people."""
-
-
-LESS_PRECISE = "less precise targets, or a larger epsilon"
-"""What is expected in place of targets that need more than `MAX_RESPONDENTS`."""
-
-
-class TooManyRespondents(InvalidInput):
-    """Error of a plan that needs more respondents than `MAX_RESPONDENTS`."""
-
-
-def count_needed(required: float) -> str:
-    """Describe the number of respondents of a plan that needs too many.
-
-    >>> count_needed(2e15)
-    '2e+15 respondents are needed, 1e+10 are the most'
-    """
-    if math.isinf(required):
-        return "no number of respondents is enough"
-    return f"{required:.3g} respondents are needed, {MAX_RESPONDENTS:.0e} are the most"
 
 
 @dataclass(frozen=True, eq=False)

@@ -308,11 +308,12 @@ def estimate_counts(
 ) -> Estimate:
     """Estimate a question of a plan from counts of the reports (m,) by planned question.
 
-    `InvalidInput`, with the question's name, if there is no report of it, as with few respondents.
+    `InvalidInput`, with the question's name, if it has no reports, as with few respondents.
     """
     if not any(np.any(counts[holder.name]) for holder in plan.answers[question]):
         expected = "a report of at least one respondent (more respondents, as only some are asked each question)"
-        raise invalid(f"question {question!r}", expected, Phrase("none"))
+        place = f"question {question!r}"
+        raise invalid(place, expected, Phrase("no report"))
     if has_own_report(plan, question):
         channel = plan.question(question).report_channel
         return estimate(CountTable.from_counts(counts[question], channel.outputs), channel, estimator, anytime)
