@@ -180,7 +180,7 @@ class PaperSurvey(Result):
       variance exceeds that of the best channel with the same epsilon and any probabilities. For a booklet, and under a
       cap on eta, it is the largest such fraction of its questions' proportions, compared with the plan.
     - `intended` : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
-    - `intended_eta` : for each question, the eta of the original plan; see `exceeded`.
+    - `intended_eta` : for each question, the cap on eta of the original plan, or its eta without a cap; see `exceeded`.
     """
 
     plan: Plan
@@ -234,9 +234,9 @@ def paper_survey(
     Every question gets a channel whose probabilities are multiples of 1/D, where D is the number of outcomes of the
     device. Its epsilon, in rational arithmetic, is at most the question's. Among these it has the least error for
     the pilot (the expected proportions of the answers; uniform if there is none). Its eta is at most the question's,
-    too, where this is possible. It may exceed eta by up to `MAX_ETA_EXCESS` if keeping eta costs more than
-    `MAX_ETA_COST`. `PaperSurvey.exceeded` has the questions whose eta is exceeded. Then reports are merged, since fewer
-    letters are easier.
+    too, where this is possible. If the plan has no cap on eta, it may exceed eta by up to `MAX_ETA_EXCESS` if keeping
+    eta costs more than `MAX_ETA_COST`. `PaperSurvey.exceeded` has the questions whose eta is exceeded. Then reports are
+    merged, since fewer letters are easier.
 
     Parameters
     ----------
@@ -270,32 +270,33 @@ def paper_survey(
     questions, losses, sheets = [], {}, {}
     with watched(time_limit, progress) as deadline:
         for number, question in enumerate(plan.questions):
-            planned = question.channel.matrix.tobytes() if question.parts else b""
-            key = question.shares.tobytes(), question.epsilon, question.eta, len(question.parts), planned
+            planned = question.channel.matrix.tobytes() if _has_criterion(question) else b""
+            limits = question.epsilon, question.eta, question.eta_cap
+            key = question.shares.tobytes(), *limits, len(question.parts), planned
             if key not in sheets:
                 sheets[key] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)), thorough)
             sheet = sheets[key]
             names = tuple(islice(letters, sheet.weights.shape[1]))
             channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
             channel.verify(question.epsilon)
-            loss = _booklet_loss(question, sheet.weights, device.denominator) if question.parts else sheet.loss
+            loss = sheet.loss
+            if _has_criterion(question):
+                loss = _booklet_loss(question, sheet.weights, device.denominator)
             losses[question.name] = loss
             expected = {"loss": loss}
             questions.append(
                 PlannedQuestion(
                     question.name, question.column, channel, missing=question.missing, pilot=question.pilot,
                     expected=expected, probability=question.probability, parts=question.parts, reading=question.reading,
-                    measure=question.measure,
+                    measure=question.measure, eta_cap=question.eta_cap,
                 )
             )  # fmt: skip
     on_paper = Plan(
         plan.name, tuple(questions), plan.round, None, False, plan.carry, sample=plan.sample, public=plan.public,
         wording=plan.wording, rounds=plan.rounds,
     )  # fmt: skip
-    intended, intended_eta = (
-        MappingProxyType({question.name: getattr(question, name) for question in plan.questions})
-        for name in ("epsilon", "eta")
-    )
+    intended = MappingProxyType({question.name: question.epsilon for question in plan.questions})
+    intended_eta = MappingProxyType({q.name: q.eta if q.eta_cap is None else q.eta_cap for q in plan.questions})
     return PaperSurvey(on_paper, device, MappingProxyType(losses), intended, intended_eta)
 
 
@@ -308,17 +309,21 @@ def _sheet(question: PlannedQuestion, device: PaperDevice, simpler: float, deadl
     if not 0 < question.epsilon < np.inf:
         raise invalid(f"question {question.name!r}: epsilon", "a positive finite number", question.epsilon)
     if (sheet := _kept_sheet(question, D, simpler, deadline, thorough)) is None:
+        cap = "" if question.eta_cap is None else f" and eta {ceil_digits(question.eta_cap, 4)}"
         raise InvalidInput(
             f"question {question.name!r}: expected a device with more outcomes than the {D} of {device.title}: no "
-            f"sheet within epsilon {ceil_digits(question.epsilon, 4)} was found that tells its {k} answers apart"
+            f"sheet within epsilon {ceil_digits(question.epsilon, 4)}{cap} was found that tells its {k} answers apart"
         )
     return sheet
 
 
 def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Deadline, thorough: bool) -> Sheet | None:
-    """The sheet of a question or booklet within its epsilon; within its eta, unless that is not found or costs much."""
+    """The sheet of a question or booklet within its epsilon, and within its cap on eta.
+
+    Without a cap it is within its eta, unless that is not found or costs much.
+    """
     planned = Channel(question.channel.matrix)
-    criterion = booklet_criterion(question) if question.parts else None
+    criterion = booklet_criterion(question) if _has_criterion(question) else None
     best, best_eta = planned, 0.0
     if not question.parts or len(question.categories) <= MAX_DESIGNED_CELLS:  # sheets near it are better ones
         utility, turn = FisherInformation(question.shares, criterion or AOptimal()), deadline.turn(0, 3)
@@ -329,20 +334,24 @@ def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Dea
         settings = D, simpler, deadline.turn(turn, 3), thorough, criterion, eta, reference
         return design_sheet(question.shares, question.epsilon, *settings)
 
-    without_cap = None
+    without_cap, is_capped = None, question.eta_cap is not None
     if best_eta <= (1 + MAX_ETA_EXCESS) * question.eta:
         without_cap = designed(1, None, best)
-        if without_cap is None or _eta(without_cap) <= question.eta:
+        if without_cap is None or _eta(without_cap) <= (question.eta_cap or question.eta):
             return without_cap
-    if (within_cap := designed(2, question.eta, planned)) is None:
+    within_cap = designed(2, question.eta_cap or question.eta, planned)
+    if within_cap is None and is_capped:
+        return None
+    if within_cap is None:
         return without_cap or designed(2, None, best)
     if (
         without_cap is not None
+        and not is_capped
         and _eta(without_cap) <= (1 + MAX_ETA_EXCESS) * question.eta
         and within_cap.error > (1 + MAX_ETA_COST) * without_cap.error
     ):
         return without_cap
-    if question.parts:
+    if _has_criterion(question):
         return within_cap
     widest, planned_widest = (
         float(np.diag(asymptotic_covariance(channel, question.shares)).max())
@@ -368,15 +377,20 @@ TABLE_WEIGHT = 0.1
 """The weight of a booklet's tables relative to its questions; variances are relative to the planned channel's."""
 
 
+def _has_criterion(question: PlannedQuestion) -> bool:
+    """Return True if other estimates count than the shares of the answers: of a booklet, or the mean of a number."""
+    return bool(question.parts) or question.measure == "mean"
+
+
 def booklet_criterion(question: PlannedQuestion) -> Marginals:
-    """Build the criterion of a booklet's results: the shares of its questions, and of their tables.
+    """Build the criterion of a report's results: the shares or means of its questions, and the tables of a booklet.
 
     Each variance counts relative to the one by the planned channel. The weight of the cells themselves is a trace, so
     that the channel distinguishes all of them: otherwise nothing else could be estimated from the letters.
     """
     pilot, channel = question.shares, Channel(question.channel.matrix)
-    in_tables = [part.name for part in question.parts if part.measure == "shares"]
-    groups: list[tuple[float, tuple[str, ...]]] = [(1.0, (part.name,)) for part in question.parts]
+    in_tables = [part.name for part in question.answers if part.measure == "shares"]
+    groups: list[tuple[float, tuple[str, ...]]] = [(1.0, (part.name,)) for part in question.answers]
     groups += [(TABLE_WEIGHT, pair) for pair in combinations(in_tables, 2)]
     rows = []
     for weight, group in groups:
@@ -392,14 +406,14 @@ def booklet_criterion(question: PlannedQuestion) -> Marginals:
 
 def _contrasts(question: PlannedQuestion, names: tuple[str, ...]) -> Array:
     """The rows (r, k) of the shares or cells of parts, or of the mean among those who are asked."""
-    mean_row = question.mean_row(names[0]) if len(names) == 1 else None
-    return np.asarray(question.members(*names) if mean_row is None else mean_row[None], dtype=np.float64)
+    rows = question.rows_among_asked(names[0]) if len(names) == 1 else None
+    return np.asarray(question.members(*names) if rows is None else rows, dtype=np.float64)
 
 
 def _booklet_loss(question: PlannedQuestion, weights: Integers, D: int) -> float:
-    """The largest relative growth of a share's variance among a booklet's questions, compared with the plan."""
+    """The largest relative growth of the variance of a share or mean of a report, compared with the plan."""
     loss = 0.0
-    for part in question.parts:
+    for part in question.answers:
         contrasts = _contrasts(question, (part.name,))
         planned, actual = (
             contrast_variances(channel, question.shares, contrasts)

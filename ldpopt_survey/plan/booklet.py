@@ -56,6 +56,12 @@ class Booklet:
         """The pilot of the cells, shape (K,)."""
         return product_of(self.units)[0]
 
+    @property
+    def respondents(self) -> float:
+        """The respondents, unrounded, who meet every target if all get this booklet; inf if none are enough."""
+        lowest_rate = min(self.rates.values(), default=math.inf)
+        return 1 / lowest_rate if lowest_rate > 0 else math.inf
+
 
 BookletShares = tuple[tuple[Booklet, Fraction], ...]
 """Booklets with the share of respondents that each is asked of."""

@@ -23,11 +23,16 @@ def solve_shares(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float
     if not (rates.max(axis=1, initial=0.0) > 0).all():
         unestimated_key = keys[int(np.argmin(rates.max(axis=1)))]
         raise InvalidInput(f"budget: expected enough to estimate {' and '.join(unestimated_key[:-1])}, got too little")
-    scale = 1 / rates.max(axis=1)
-    solution = linprog(np.ones(len(booklets)), A_ub=-rates * scale[:, None], b_ub=-scale / scale.max(), method="highs")
+    # The tolerances of the solver are absolute, so each requirement is 1 and each booklet has a unit of its own: one
+    # question may need a billion times the respondents of another.
+    lowest = np.min(rates, axis=0, where=rates > 0, initial=math.inf)
+    units = 1 / np.sqrt(
+        np.where(np.isfinite(lowest), lowest, 1.0) * np.where(lowest < math.inf, rates.max(axis=0), 1.0)
+    )
+    solution = linprog(units / units.max(), A_ub=-rates * units, b_ub=-np.ones(len(keys)), method="highs")
     if solution.status != 0:
         raise SolverError(f"booklets: {solution.message}")
-    respondents = solution.x * scale.max()
+    respondents = solution.x * units
     # The solver leaves a trace of booklets that it does not need; together these serve no target by BOOKLET_RTOL of it.
     min_contribution = BOOKLET_RTOL / len(booklets)
     shares = zip(booklets, respondents, strict=True)
@@ -42,7 +47,10 @@ def rational_shares(booklets: Sequence[tuple[Booklet, float]], respondents: floa
     for denominator in [*range(len(booklets), 1000), 10**4, MAX_DENOMINATOR]:
         numerators = np.maximum(np.floor(fractions * denominator + 1e-9), 1).astype(int)
         remainder = denominator - int(numerators.sum())
-        if remainder < 0 or remainder > len(booklets):
+        if remainder < 0:  # shares below 1/denominator were rounded up, at the cost of the largest
+            numerators[numerators.argmax()] += remainder
+            remainder = 0
+        if numerators.min() < 1 or remainder > len(booklets):
             continue
         order = np.argsort(numerators - fractions * denominator, kind="stable")
         numerators[order[:remainder]] += 1
@@ -63,4 +71,5 @@ def respondents_for_shares(shares: BookletShares) -> float:
     for booklet, share in shares:
         for key, rate in booklet.rates.items():
             rates[key] = rates.get(key, 0.0) + float(share) * rate
-    return max(1 / rate for rate in rates.values())
+    lowest_rate = min(rates.values(), default=math.inf)
+    return 1 / lowest_rate if lowest_rate > 0 else math.inf

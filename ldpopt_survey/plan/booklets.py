@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -29,13 +30,14 @@ from ldpopt.design import (
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.mechanisms import randomized_response
 from ldpopt.numbers.tolerances import BOOKLET_RTOL
-from ldpopt.privacy import total_variation
+from ldpopt.privacy import local_dp, total_variation
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array
 from ldpopt_survey.estimate.linear import contrast_moments, contrast_variances, reports_to_estimate
 from ldpopt_survey.plan.booklet import (
     MAX_BALANCED_CELLS,
     MIN_REPORT_PROBABILITY,
+    SMALLEST_VARIANCE,
     Booklet,
     BookletShares,
     balanced_channel,
@@ -59,6 +61,7 @@ from ldpopt_survey.plan.number_points import MIN_POINTS, points_of, points_of_pa
 from ldpopt_survey.plan.numbers_and_sets import multi_select
 from ldpopt_survey.plan.precision import MAX_MINIMAX_CATEGORIES, limits, no_channel_found, prior_for_search
 from ldpopt_survey.plan.reweighing import reweighed_channel
+from ldpopt_survey.plan.smaller_epsilon import channel_at_smaller_epsilon
 from ldpopt_survey.plan.table_targets import FurtherTargets, Table, cells_targets, shares_and_targets
 from ldpopt_survey.plan.units import (
     MAX_JOINT_CELLS,
@@ -94,6 +97,9 @@ MAX_SEARCH_EFFORT = 700
 UNIT_GAP = 1e-3
 """The relative gap of the channel of questions that hang on one another."""
 
+MIN_SPENT_SHARE = 0.98
+"""The least share of its epsilon that a channel is taken to use up."""
+
 MAX_TABLE_COST_FACTOR = 1.02
 """How many times the respondents a booklet may need so that its report tells the table of its questions, too."""
 
@@ -101,13 +107,18 @@ SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 """Of respondents who report on one unit alone, tried where a channel is searched for several together."""
 
 
+SHARING_QUESTIONS = "names of questions that share the budget (one that everybody is asked needs no `together`)"
+"""What is expected as pairs of questions with a table."""
+
+
 @dataclass(frozen=True, eq=False)
 class Questionnaire:
     """Booklets with their fractions of the respondents, and the number of respondents who meet every target.
 
     one_question : the number of respondents if every booklet is one question.
-    one_question_to_estimate : the number of them who make all shares estimable then.
-    single_requirements : for each unit by name, the respondents who meet its targets if all are asked this unit alone.
+    one_question_to_estimate : the number of them who make all shares estimable, too.
+    single_requirements : for units by name, the respondents who meet its targets if all are asked this unit alone. It
+        has no units whose channels have a smaller epsilon than they may, since their reports would be rare.
     """
 
     shares: BookletShares
@@ -139,8 +150,7 @@ class BookletPlanner:
         unit_by_name = {question.name: unit for unit in self.units for question in unit.questions}
         unit_by_name |= {question.option_of: unit for unit in self.units for question in unit.questions if unit.options}
         if unsuitable_names := [name for pair in table_pairs for name in pair if name not in unit_by_name]:
-            expected = "names of questions that share the budget (one that everybody is asked needs no `together`)"
-            raise invalid("[budget] together", expected, unsuitable_names[0])
+            raise invalid("[budget] together", SHARING_QUESTIONS, unsuitable_names[0])
         if unsuitable_names := [name for pair in table_pairs for name in pair if not unit_by_name[name].joins]:
             expected = "questions that share no report with a number, and whose missing answers are not left out"
             raise invalid("[budget] together", expected, unsuitable_names[0])
@@ -179,19 +189,42 @@ class BookletPlanner:
         elif design == "booklets":
             long_booklets = [self._booklet(units, deadline) for units in self._candidates() if not deadline.over()]
             improved = solve_shares([*(booklet for booklet in long_booklets if booklet is not None), *short_booklets])
-            if improved[1] < best[1] * (1 - BOOKLET_RTOL):
+            if self._respondents_of(improved) < self._respondents_of(best) * (1 - BOOKLET_RTOL):
                 best = [(self._with_table(booklet), respondents) for booklet, respondents in improved[0]], improved[1]
                 best = best[0], sum(respondents for _, respondents in best[0])
         shares = rational_shares(*best)
         required = respondents_for_shares(shares)
         single_requirements = {
-            single.units[0].name: 1 / min(single.rates.values()) for single in singles if single is not None
+            single.units[0].name: single.respondents
+            for single in singles
+            if single is not None
+            and self._respondents(single) <= single.respondents * (1 + BOOKLET_RTOL)
+            and float(local_dp(single.channel)) > MIN_SPENT_SHARE * self.epsilon
         }
-        to_estimate = max((self._reports_to_estimate(single) / n for single, n in one_question[0]), default=0.0)
         return Questionnaire(
-            shares, required, required if best is one_question else one_question[1], to_estimate * one_question[1],
-            single_requirements,
+            shares, required, required if best is one_question else one_question[1],
+            self._respondents_of(one_question), single_requirements,
         )  # fmt: skip
+
+    def _respondents_of(self, solution: tuple[list[tuple[Booklet, float]], float]) -> float:
+        """Return the respondents of a solution of `solve_shares`, or more if so few leave a share inestimable.
+
+        The estimates of a share from several booklets are combined, in proportion to their precision.
+        """
+        booklets, respondents = solution
+        sums: dict[tuple[str, ...], Array] = {}
+        for booklet, n in booklets:
+            pilot, targets = product_of(booklet.units)
+            rows, fraction = np.array([target.row for target in targets]).reshape(-1, len(pilot)), n / respondents
+            is_identified, variances, third_moments = contrast_moments(booklet.channel, pilot, rows)
+            precisions = np.where(is_identified, fraction / np.maximum(variances, SMALLEST_VARIANCE), 0.0)
+            for target, precision, third in zip(targets, precisions, third_moments, strict=True):
+                terms = np.array([precision, precision**3 * third / fraction**2 if precision else 0.0])
+                sums[target.key] = sums.get(target.key, np.zeros(2)) + terms
+        precision, third = np.array(list(sums.values())).reshape(-1, 2).T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            needed = reports_to_estimate(precision > 0, 1 / precision, third / precision**3)
+        return max(respondents, float(needed.max(initial=0.0)))
 
     def _reports_to_estimate(self, booklet: Booklet) -> float:
         """Return the fewest reports on a booklet, unrounded, that make all shares with a target estimable."""
@@ -249,7 +282,7 @@ class BookletPlanner:
         for alternative in alternatives:
             if alternative is not None and (pilot @ alternative.matrix).min() >= MIN_REPORT_PROBABILITY:
                 alternative_booklet = booklet_of(units, alternative, None, pilot, targets)
-                best = max(best, alternative_booklet, key=lambda booklet: min(booklet.rates.values()))
+                best = min(best, alternative_booklet, key=self._respondents)
         return best
 
     def _mixed_booklets(self, units: tuple[Unit, ...], deadline: Deadline) -> Channel | None:
@@ -405,7 +438,13 @@ class BookletPlanner:
         if len(units) > 1 or further:
             return self._design(units, further, deadline)
         best: tuple[Channel, Design | None] | None = None
-        fewest, error = math.inf, SolverError("no channel")
+        found_units, best_units, fewest, error, rests_on_rare_reports = (
+            None,
+            units,
+            math.inf,
+            SolverError("no channel"),
+            True,
+        )
         for nearby in (units, *smoothed_units(units)):
             try:
                 result = self._design(nearby, further, deadline)
@@ -417,15 +456,50 @@ class BookletPlanner:
             if result is None:
                 return None
             booklet = booklet_of(units, result[0], None, *product_of(units))
-            for_targets = 1 / min(booklet.rates.values(), default=math.inf)
-            required = max(for_targets, self._reports_to_estimate(booklet))
+            required = self._respondents(booklet)
+            if found_units is None and booklet.respondents < math.inf:
+                found_units = nearby
             if best is None or required < fewest:
-                best, fewest = (result[0], result[1] if nearby is units else None), required
-            if required <= for_targets * (1 + BOOKLET_RTOL):
+                best, best_units, fewest = (result[0], result[1] if nearby is units else None), nearby, required
+            if required <= booklet.respondents * (1 + BOOKLET_RTOL) < math.inf:
+                rests_on_rare_reports = False
                 break
         if best is None:
             raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
+        if not rests_on_rare_reports or found_units is None:
+            return best
+        for nearby in (found_units,) if best_units is found_units else (found_units, best_units):
+            if (smaller := self._channel_at_smaller_epsilon(units, nearby, fewest, deadline)) is not None:
+                best = smaller, None
+                fewest = self._respondents(booklet_of(units, smaller, None, *product_of(units)))
         return best
+
+    def _channel_at_smaller_epsilon(
+        self, units: tuple[Unit, ...], nearby: tuple[Unit, ...], fewest: float, deadline: Deadline
+    ) -> Channel | None:
+        """Return a channel of a smaller epsilon that needs less than `fewest` respondents; None if there is none.
+
+        nearby : the units with the pilots of the search.
+        """
+        planner = copy(self)
+        planner.search_joint = planner.certify = False
+
+        def design_at(epsilon: float) -> tuple[Channel, float, float] | None:
+            planner.epsilon = epsilon
+            try:
+                design_result = planner._design(nearby, None, deadline)
+            except SolverError:
+                return None
+            if design_result is None:
+                return None
+            booklet = booklet_of(units, design_result[0], None, *product_of(units))
+            return booklet.channel, booklet.respondents, self._respondents(booklet)
+
+        return channel_at_smaller_epsilon(design_at, self.epsilon, fewest, deadline)
+
+    def _respondents(self, booklet: Booklet) -> float:
+        """Return the respondents, unrounded, whose reports on a booklet meet its targets and make them estimable."""
+        return max(booklet.respondents, self._reports_to_estimate(booklet))
 
     def _design(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
@@ -653,6 +727,8 @@ def needs_of(unit: Unit, known_design: tuple[float, float | None, float] | None 
         return unit.pilot, unit.questions[0].target
 
     def required(epsilon: float, eta: float | None) -> float:
-        return BookletPlanner([unit], epsilon, eta, certify=False).plan("one question", UNLIMITED).respondents
+        return (
+            BookletPlanner([unit], epsilon, eta, certify=False).plan("one question", UNLIMITED).one_question_to_estimate
+        )
 
     return SharedNeeds(len(unit.cells), unit.kind, required, known_design)

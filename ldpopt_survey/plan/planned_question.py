@@ -191,6 +191,7 @@ class PlannedQuestion(Result):
     probability : the share of respondents who are asked; below 1, each respondent is asked one of such questions.
     parts : for several questions that share a report, each of them; the categories are then tuples of their answers.
     measure : what is estimated, the "shares" of the answers or, of answers that are numbers, their "mean".
+    eta_cap : the largest eta that its description allows, if it has a cap. Other versions, as on paper, keep it, too.
 
     >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> spec = SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))
@@ -211,6 +212,7 @@ class PlannedQuestion(Result):
     probability: Fraction = key(_fraction, default=Fraction(1), omit=True, dump=str)
     parts: tuple[Part, ...] = key(listed(record(Part)), default=(), omit=True)
     measure: str = key(choice("shares", "mean"), default="shares", omit=True)
+    eta_cap: float | None = key(unit_interval, default=None, omit=True)
 
     def __post_init__(self) -> None:
         place = f"question {self.name!r}"
@@ -224,6 +226,8 @@ class PlannedQuestion(Result):
             claimed = float(getattr(self, name))
             set_field(self, name, proved if math.isnan(claimed) else claimed)
         self.channel.verify(self.epsilon, self.eta)
+        if self.eta_cap is not None and self.eta > self.eta_cap:
+            raise invalid(f"{place}: eta", f"at most eta_cap, {self.eta_cap!r}", self.eta)
         require_distinct_texts(self.channel.outputs, f"{place}: reports")
         check_answers(self, place)
         has_no_column = self.column == "" and self.reading == Reading(missing_answers="refuse")
@@ -278,21 +282,23 @@ class PlannedQuestion(Result):
             rows = (rows[:, None] * of_part).reshape(-1, len(self.categories))
         return rows
 
-    def mean_row(self, name: str) -> Array | None:
-        """Return the row (k,) of the linearized mean among those who are asked, on a scale from 0 to 1 [SSW, 5.6].
+    def rows_among_asked(self, name: str) -> Array | None:
+        """Return the rows (r, k) of the linearized estimates among those who are asked [SSW, 5.6].
 
-        Its expectation is the mean at the pilot; it is nan if that asks nobody. None unless the mean is estimated.
+        They are those of the shares of its answers, or of its mean on a scale from 0 to 1. Their expectations are these
+        values at the pilot; they are nan if that asks nobody. None for shares of a question that everybody is asked.
         """
         part = next(part for part in self.answers if part.name == name)
-        if part.measure == "shares":
+        if part.measure == "shares" and not asks_some(part):
             return None
-        lower_share, upper_share = self.members(name)[:2]
-        is_asked = lower_share + upper_share
+        members = self.members(name)
+        numerators = members[1:2] if part.measure == "mean" else members[: len(part.categories) - 1]
+        is_asked = members[:2].sum(axis=0) if part.measure == "mean" else numerators.sum(axis=0)
         share = float(is_asked @ self.shares)
         if not share > 0:
-            return np.full(len(is_asked), np.nan)
-        mean = float(upper_share @ self.shares) / share
-        return np.asarray((upper_share - mean * is_asked) / share + mean)
+            return np.full(numerators.shape, np.nan)
+        values = (numerators @ self.shares / share)[:, None]
+        return np.asarray((numerators - values * is_asked) / share + values)
 
     @property
     def categories(self) -> tuple[Label, ...]:
@@ -329,7 +335,7 @@ class PlannedQuestion(Result):
 
 
 def planned_question(
-    question: QuestionSpec, channel: ExactChannel, probability: Fraction = Fraction(1)
+    question: QuestionSpec, channel: ExactChannel, probability: Fraction = Fraction(1), eta_cap: float | None = None
 ) -> PlannedQuestion:
     """Build a planned question from its description and its exact channel.
 
@@ -337,7 +343,7 @@ def planned_question(
     """
     names = ("name", "column", "unknown", "missing", "pilot", "reading", "measure")
     values = {name: getattr(question, name) for name in names}
-    planned = PlannedQuestion(channel=channel, probability=probability, **values)
+    planned = PlannedQuestion(channel=channel, probability=probability, eta_cap=eta_cap, **values)
     for claim in ("epsilon", "eta"):
         limit = getattr(question, claim)
         if limit is not None and getattr(planned, claim) > limit:

@@ -61,7 +61,7 @@ SMOOTHING_WEIGHTS = (1e-4, 1e-2, 0.1, 1.0)
 """Weights of equal shares in the pilots at which a channel is searched for if the search fails at the pilot itself."""
 
 
-LARGER_SHARES = "larger shares (or join rare answers, or lower epsilon)"
+LARGER_SHARES = "larger shares (or join rare answers)"
 """What is expected in place of a pilot with shares near 0."""
 
 

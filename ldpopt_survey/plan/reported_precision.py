@@ -19,7 +19,6 @@ from ldpopt_survey.estimate.linear import (
     are_estimable,
     contrast_moments,
     contrast_variances,
-    estimable,
     reports_to_estimate,
 )
 from ldpopt_survey.plan.booklet import SMALLEST_VARIANCE
@@ -36,7 +35,7 @@ class ReportedPrecision(Result):
 
     questions : its name, or both names.
     half_width : of the widest 95 % interval of its shares, or of the mean in the units of the answers; inf where not
-        every share, or cell, is estimable with so many.
+        every share, or cell, is estimable with so many. It is that among the respondents who are asked the question.
     respondents : n, of a simple random sample.
     """
 
@@ -53,11 +52,12 @@ class ReportedPrecision(Result):
 def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
     """Compute the variances (r,) per respondent of a question's shares, or of cells.
 
+    The shares of a question that not everybody is asked are those among the respondents who are.
     The estimates from all booklets are combined, in proportion to their precision. The variance is inf if the combined
     estimate from n respondents is not estimable. For cells it is inf if no booklet determines all of them.
     """
     if len(names) == 1:
-        is_identified, combined, third = moments_of(plan, names[0])
+        is_identified, combined, third = moments_of(plan, names[0], among_asked=True)
         is_identified &= asks_enough(plan, names[0], n)
         return np.where(are_estimable(is_identified, combined, third, n), combined, np.inf)
     precisions = []
@@ -73,17 +73,22 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
         return np.asarray(1 / np.sum(precisions, axis=0))
 
 
-def moments_of(plan: Plan, name: str) -> tuple[npt.NDArray[np.bool_], Array, Array]:
+def moments_of(plan: Plan, name: str, among_asked: bool = False) -> tuple[npt.NDArray[np.bool_], Array, Array]:
     """Compute the moments (r,) of the estimates of a question, as `contrast_moments`, for one respondent.
 
     They are those of its shares, or of its mean among those who are asked, on a scale from 0 to 1.
+
+    among_asked : whether the shares are those among the respondents who are asked, too.
 
     The estimates from all booklets are combined, in proportion to their precision.
     """
     weights, third_moments = [], []
     for holders in plan.ways((name,)):
         channel, pilot, contrasts = joint_channel(holders, (name,))
-        contrasts = contrasts if (mean_row := holders[0].mean_row(name)) is None else mean_row[None]
+        if (among_asked or plan.part(name).measure == "mean") and (
+            rows := holders[0].rows_among_asked(name)
+        ) is not None:
+            contrasts = rows
         fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
         is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
         weights.append(np.where(is_identified, fraction / np.maximum(variance, SMALLEST_VARIANCE), 0.0))
@@ -96,7 +101,7 @@ def moments_of(plan: Plan, name: str) -> tuple[npt.NDArray[np.bool_], Array, Arr
 
 def respondents_to_estimate(plan: Plan, name: str) -> float:
     """Return the fewest respondents, unrounded, who make all shares of a question estimable; inf if none do."""
-    return float(reports_to_estimate(*moments_of(plan, name)).max())
+    return max(float(reports_to_estimate(*moments_of(plan, name, among)).max()) for among in (False, True))
 
 
 def asks_enough(plan: Plan, name: str, n: float) -> bool:
@@ -123,31 +128,47 @@ def planned_reports(holders: Sequence[PlannedQuestion]) -> float:
     return respondents * float(math.prod(question.probability for question in holders if question.parts))
 
 
+MIN_RESPONSE = 0.8
+"""With at least this share of the planned reports, a table counts as estimable as with all of them."""
+
+
 def is_table_estimable(
     plan: Plan, names: tuple[str, ...], reports: float = 0.0, holders: Sequence[PlannedQuestion] | None = None
 ) -> bool:
     """Return True if the reports of some booklet determine every cell of the table.
 
-    reports : the reports of all respondents; the number of the plan counts if it is larger.
+    reports : the number of all respondents with reports; 0 before there are any, when that of the plan counts.
     holders : the planned questions of that booklet.
     """
     for group in plan.ways(names) if holders is None else [list(holders)]:
-        fraction = float(math.prod(question.probability for question in group if question.probability < 1))
-        n = max(planned_reports(group), reports * fraction, 1.0)
-        parts = [
-            (Channel(holder.channel.matrix), holder.shares, holder.members(*names_in(holder, names)))
-            for holder in group
-        ]
-        channels, pilots, contrasts = zip(*parts, strict=True)
-        is_single = len(parts) == 1
-        is_estimable = (
-            estimable(channels[0], pilots[0], contrasts[0], n)
-            if is_single
-            else estimable(channels, pilots, contrasts, n)
-        )
-        if is_estimable.all():
+        planned, fraction = planned_reports(group), _fraction(group)
+        available = reports * fraction
+        n = max(available, min(planned, available / MIN_RESPONSE)) if reports else planned
+        if _reports_for_table(group, names) <= max(n, 1.0):
             return True
     return False
+
+
+def respondents_for_table(plan: Plan, names: tuple[str, ...]) -> float:
+    """Return the fewest respondents, unrounded, for a booklet that determines every cell; inf if none is enough."""
+    ways = plan.ways(names)
+    return min((_reports_for_table(group, names) / _fraction(group) for group in ways), default=math.inf)
+
+
+def _reports_for_table(holders: Sequence[PlannedQuestion], names: tuple[str, ...]) -> float:
+    """Return the fewest reports of a booklet that determine every cell of the table; inf if no number does."""
+    parts = [
+        (Channel(holder.channel.matrix), holder.shares, holder.members(*names_in(holder, names))) for holder in holders
+    ]
+    channels, pilots, contrasts = zip(*parts, strict=True)
+    if len(parts) == 1:
+        return float(reports_to_estimate(*contrast_moments(channels[0], pilots[0], contrasts[0])).max())
+    return float(reports_to_estimate(*contrast_moments(channels, pilots, contrasts)).max())
+
+
+def _fraction(holders: Sequence[PlannedQuestion]) -> float:
+    """Return the share of respondents who answer all these questions."""
+    return float(math.prod(question.probability for question in holders if question.probability < 1))
 
 
 def names_in(holder: PlannedQuestion, names: tuple[str, ...]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from ldpopt.channel import Channel
@@ -20,7 +21,7 @@ from ldpopt.values.results import Pictured
 from ldpopt_survey.estimate.linear import contrast_moments, reports_to_estimate
 from ldpopt_survey.plan.booklet import Booklet
 from ldpopt_survey.plan.booklet_rules import joint_ratio
-from ldpopt_survey.plan.booklets import BookletPlanner, Questionnaire, needs_of
+from ldpopt_survey.plan.booklets import MIN_SPENT_SHARE, SHARING_QUESTIONS, BookletPlanner, Questionnaire, needs_of
 from ldpopt_survey.plan.budget import (
     TABULATED_EPSILONS,
     Budget,
@@ -30,11 +31,16 @@ from ldpopt_survey.plan.budget import (
     split_within,
 )
 from ldpopt_survey.plan.plan import BOOKLET, Plan, composed_epsilon, plan_of
-from ldpopt_survey.plan.planned_question import PlannedQuestion, cells_of, planned_question
-from ldpopt_survey.plan.precision import LARGER_SHARES
+from ldpopt_survey.plan.planned_question import (
+    PlannedQuestion,
+    asks_some,
+    cells_of,
+    planned_question,
+)
 from ldpopt_survey.plan.reported_precision import (
     ReportedPrecision,
     precision_of,
+    respondents_for_table,
     respondents_to_estimate,
     tables_of,
     target_key,
@@ -47,6 +53,7 @@ from ldpopt_survey.plan.target_precision import (
     tables_of_targets,
     target_precisions,
 )
+from ldpopt_survey.plan.too_many import MAX_RESPONDENTS, TooManyRespondents, too_many
 from ldpopt_survey.plan.units import Unit, joint_design, proof_of, respondents_bound, symmetric_proof, units_of
 
 MAX_BOOKLET_EPSILON = 2.0
@@ -55,11 +62,11 @@ MAX_BOOKLET_EPSILON = 2.0
 SPLIT_PROGRESS, PLAN_PROGRESS = 0.3, 0.2
 """The share of the progress that the split of the budget is; and that the plan is, where a proof follows it."""
 
-MAX_ESTIMATING_RESPONDENTS = 10**9
-"""The most respondents of a plan that needs more than for its targets, since some shares rest on rare reports."""
-
 RARE_REPORTS = 25
 """About how many reports of a kind an interval rests on at least (`estimate.linear.MAX_LYAPUNOV_RATIO`)."""
+
+MIN_REPORTS_OF_AN_ANSWER = 4 * RARE_REPORTS
+"""The fewest respondents expected to give an answer with which no interval can rest on too few rare reports."""
 
 PROOF_SECONDS = (3.0, 30.0)
 """Seconds of the first searches for a proof, whose bounds are known before that of the last search, which ends itself.
@@ -246,10 +253,12 @@ class PlannedSurvey(Pictured):
 
 
 def _precise_in_words(plan: Plan, precise: ReportedPrecision) -> str:
-    name = " x ".join(precise.questions)
+    name, is_single = " x ".join(precise.questions), len(precise.questions) == 1
+    is_mean = is_single and plan.part(name).measure == "mean"
+    if is_single and asks_some(plan.part(name)):
+        name = f"{name}, among those who are asked"
     if not precise.estimable:
         return f"{name}: not estimable"
-    is_mean = len(precise.questions) == 1 and plan.part(name).measure == "mean"
     width = f"{precise.half_width:.4g}" if is_mean else f"{100 * precise.half_width:.3g} points"
     return f"{name}: at most ±{width}" + ("" if len(precise.questions) == 1 else " for each cell")
 
@@ -300,16 +309,42 @@ def plan_survey(
         design_deadline = deadline.part(0.0, PLAN_PROGRESS) if prove else deadline
         planning = _Planning(spec, respondents, design_deadline)
         planned = None
-        if planning.better_split:
-            split = _Planning(replace(spec, design="split"), respondents, design_deadline).planned()
-            if split.respondents < planning.respondents:
-                planned = replace(split, one_question=planning.one_question)
-            else:
-                planned = replace(planning.planned(), split=float(split.respondents))
-        planned = planned or planning.planned()
+        try:
+            if spec.design is None and planning.one_question < planning.respondents and planning.alone is not None:
+                planning = planning.alone
+            if planning.better_split:
+                split = _Planning(replace(spec, design="split"), respondents, design_deadline).planned()
+                if split.respondents < planning.respondents:
+                    planned = replace(split, one_question=planning.one_question)
+                else:
+                    planned = replace(planning.planned(), split=float(split.respondents))
+            planned = planned or planning.planned()
+        except TooManyRespondents as error:
+            planned = _with_other_design(spec, respondents, design_deadline, error)
         for improved in _closer_bounds(planned, spec, deadline.part(PLAN_PROGRESS, 1.0)) if prove else ():
             planned = improved
         return planned
+
+
+def _with_other_design(
+    spec: SurveySpec, respondents: int | None, deadline: Deadline, error: TooManyRespondents
+) -> PlannedSurvey:
+    """Return the plan of a split budget if no design was requested; raise `error` with a design that serves.
+
+    The error is unchanged if no design serves.
+    """
+    for design in ("split", "booklets", "one question"):
+        if design == spec.design or (spec.design is None and design == "booklets"):
+            continue
+        try:
+            planned = _Planning(replace(spec, design=design), respondents, deadline).planned()
+        except (InvalidInput, SolverError):
+            continue
+        if spec.design is None:
+            return planned
+        message = f'{error}; design = "{design}" in [budget] needs {planned.respondents:,} respondents'
+        raise TooManyRespondents(message) from None
+    raise error
 
 
 def closer_bounds(
@@ -400,7 +435,9 @@ class _Planning:
     def __init__(
         self, spec: SurveySpec, respondents: int | None, deadline: Deadline, search_joint: bool = True,
         units: tuple[Unit, ...] | None = None, starts: dict[tuple[Unit, ...], Channel] | None = None,
+        design: str | None = None,
     ) -> None:  # fmt: skip
+        self.design = design or spec.design or "booklets"
         self.spec, self.available, self.deadline, self.search_joint = spec, respondents, deadline, search_joint
         self.units = units or tuple(self._with_groups(unit) for unit in units_of(spec.questions))
         self.starts = starts
@@ -414,7 +451,11 @@ class _Planning:
             (unit.epsilon, min(math.tanh(unit.epsilon / 2), *_caps(unit))) for unit in self.fixed_units
         ]
         if spec.together and not self.shared_units:
-            raise InvalidInput('[budget] together: no questions share the budget; set design = "booklets"')
+            fixed = {question.name for question in spec.questions if question.epsilon is not None}
+            names = [name for pair in spec.together for name in pair]
+            unsuitable = next((name for name in names if name in {*fixed, *spec.everyone}), names[0])
+            problem = Phrase("no [budget] epsilon") if spec.epsilon is None else unsuitable
+            raise invalid("[budget] together", SHARING_QUESTIONS, problem)
 
     def _with_groups(self, unit: Unit) -> Unit:
         """Return the unit with its targets for groups of public columns."""
@@ -445,6 +486,11 @@ class _Planning:
             )
         remaining = spec.epsilon - sum(epsilon for epsilon, _ in fixed.values())
         if self.fixed_claims and (not self.budget.allows(self.fixed_claims) or (remaining <= 0 and not spec.delta)):
+            spent = math.fsum(epsilon for epsilon, _ in self.fixed_claims)
+            if spec.eta is not None and spent < spec.epsilon:
+                names = " and ".join(repr(unit.name) for unit in self.fixed_units)
+                expected = f"more than the fixed questions may use, or a smaller eta of {names} in [[questions]]"
+                raise invalid("budget eta", expected, spec.eta)
             raise InvalidInput(f"budget epsilon: expected more than the fixed questions use, got {spec.epsilon!r}")
         if len(self.common_units) + bool(self.shared_units) == 1:
             name = BOOKLET if self.shared_units else self.common_units[0].name
@@ -494,30 +540,54 @@ class _Planning:
         planner = BookletPlanner(
             self.shared_units, epsilon, eta, table_pairs, search_joint, search_joint, tables, self.starts
         )
-        return planner.plan(self.spec.design or "booklets", turn)
+        return planner.plan(self.design, turn)
 
     @property
     def one_question(self) -> float:
-        """The respondents if each of the questions that share the budget is asked alone."""
-        if self.booklet_questionnaire is None:
+        """The respondents if each of the questions that share the budget is asked alone; inf if that is too many."""
+        if (questionnaire := self.booklet_questionnaire) is None:
             return self.split
-        return _rounded_up(
-            max(
-                self.booklet_questionnaire.one_question,
-                self.booklet_questionnaire.one_question_to_estimate,
-                *(questionnaire.respondents for questionnaire in self.common_questionnaires.values()),
-                0.0,
-            )
-        )
+        try:
+            if questionnaire.respondents == questionnaire.one_question:
+                return self.respondents
+            if self.alone is not None:
+                return self.alone.respondents
+        except (InvalidInput, SolverError):
+            return math.inf
+        others = [part.respondents for part in self.common_questionnaires.values()]
+        return _rounded_up(max(questionnaire.one_question, questionnaire.one_question_to_estimate, *others, 0.0))
+
+    @cached_property
+    def alone(self) -> _Planning | None:
+        """The plan of the same questions asked alone; None if its respondents are known without its channels.
+
+        They are unless tables, groups or rare reports need more respondents than the targets of single questions.
+        """
+        questionnaire = self.booklet_questionnaire
+        if questionnaire is None or questionnaire.respondents == questionnaire.one_question:
+            return None
+        if not self.spec.targets and self.respondents <= self.for_targets:
+            return None
+        return _Planning(self.spec, self.available, self.deadline, self.search_joint, self.units, None, "one question")
 
     @cached_property
     def respondents(self) -> int:
-        """The respondents of a simple random sample who meet every target, with intervals that can be trusted."""
-        return max(self.for_targets, math.ceil(self._to_estimate))
+        """The respondents of a simple random sample who meet every target, with intervals that can be trusted.
+
+        `TooManyRespondents` if they are more than `MAX_RESPONDENTS`.
+        """
+        self._require_few(required := max(self.for_targets, self._to_estimate))
+        return math.ceil(required)
+
+    def _require_few(self, required: float) -> None:
+        """Raise `TooManyRespondents` if so many respondents are needed."""
+        if not required <= MAX_RESPONDENTS:
+            raise too_many(self.units, required, max(question.epsilon for question in self._plan.questions))
 
     @cached_property
     def for_targets(self) -> int:
         """The respondents who meet every target, if no interval rests on reports that are too rare."""
+        self._require_few(self._for_designs)
         if not self.spec.targets:
             return self._for_designs
         # The exact channels, also those of questions in separate reports, determine the precision of tables.
@@ -525,19 +595,19 @@ class _Planning:
 
     @property
     def _to_estimate(self) -> float:
-        """The fewest respondents, unrounded, who make every share that has a target estimable.
+        """The fewest respondents, unrounded, who make every share with a target and every requested table estimable.
 
-        `InvalidInput` if they are more than `MAX_ESTIMATING_RESPONDENTS`.
+        It is inf if none do.
         """
         required = 1.0
         for question in (question for unit in self.units for question in unit.questions):
             if question.width is None and question.relative is None:
                 continue
             required = max(required, respondents_to_estimate(self._plan, question.name))
-            if not required <= MAX_ESTIMATING_RESPONDENTS:
-                epsilon = max(holder.epsilon for holder in self._plan.answers[question.name])
-                problem = f"{question.shares.min():.3g}, on which too few reports tell at epsilon {epsilon:.4g}"
-                raise invalid(f"question {question.name!r}: pilot", LARGER_SHARES, Phrase(problem))
+        options = {question.name: [part.name for part in question.answers] for question in self.spec.questions}
+        for first, second in self.spec.together:
+            for names in product(options[first], options[second]):
+                required = max(required, respondents_for_table(self._plan, names))
         return required
 
     @property
@@ -608,12 +678,26 @@ class _Planning:
             or self.budgets[BOOKLET][1] is not None
             or self.spec.targets
             or self.respondents > self.for_targets
+            or self._leaves_budget
         ):
             return math.nan
         free_units = BookletPlanner(self.shared_units, *self.budgets[BOOKLET]).free
         if len(free_units) < len(self.shared_units):
             return math.nan
         return self.booklet_questionnaire.one_question * joint_ratio(free_units, self.budgets[BOOKLET][0])
+
+    @property
+    def _leaves_budget(self) -> bool:
+        """True if a channel has a smaller epsilon than it may, so that no interval rests on too few rare reports."""
+        capped = any(question.eta is not None for unit in self.units for question in unit.questions)
+        if capped or self.spec.eta is not None or self.spec.delta or self.spec.epsilon is None:
+            return False
+        return any(
+            question.epsilon < MIN_SPENT_SHARE * self.budgets[BOOKLET if question.probability < 1 else unit.name][0]
+            for unit in self.units
+            for question in self._plan.answers[unit.questions[0].name]
+            if (BOOKLET if question.probability < 1 else unit.name) in self.budgets
+        )
 
     @property
     def answering(self) -> float | None:
@@ -642,7 +726,10 @@ class _Planning:
             designs[name] = booklet.design
         if len(booklet.parts) > 1:
             exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=eta, inputs=cells_of(booklet.parts))
-            planned = PlannedQuestion(name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share)
+            cap = _smallest_cap(eta, *(question.eta for unit in booklet.units for question in unit.questions))
+            planned = PlannedQuestion(
+                name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share, eta_cap=cap
+            )
             expected = {"cells": float(len(exact.inputs)), "respondents": float(self._for_designs)}
             questions = [question for unit in booklet.units for question in unit.questions]
             expected |= {
@@ -652,13 +739,12 @@ class _Planning:
             }
             return replace(planned, expected=expected)
         (question,) = booklet.units[0].questions
-        exact = round_exact(
-            booklet.channel.matrix, epsilon=epsilon, eta=_smallest_cap(eta, question.eta), inputs=question.categories
-        )
+        cap = _smallest_cap(eta, question.eta)
+        exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=cap, inputs=question.categories)
         answering = (1 - self.spec.nonresponse) / self.spec.design_effect
         respondents = None if self.answering is None else self.answering * float(share)
         expected = question.expected(Channel(exact.matrix), respondents)
-        planned = planned_question(question, exact, share)
+        planned = planned_question(question, exact, share, cap)
         if question.width is not None or question.relative is not None:
             moments = contrast_moments(Channel(exact.matrix), planned.shares, planned.members(planned.name))
             needed = float(reports_to_estimate(*moments).max())
@@ -687,11 +773,19 @@ class _Planning:
                 if math.isfinite(respondents)
             }
         )
-        needs = {
-            unit.name: needs_of(unit, known_designs.get(unit.name)) for unit in (*self.common_units, *self.shared_units)
-        }
+        units = (*self.common_units, *self.shared_units)
+        needs = {unit.name: needs_of(unit, known_designs.get(unit.name)) for unit in units}
         try:
-            return split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=1).respondents
+            split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=1)
+            rare = [unit for unit in units if float(unit.pilot.min()) * split.respondents < MIN_REPORTS_OF_AN_ANSWER]
+            if rare:  # such questions are far from the curves at even shares that the first split begins with
+                split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED)
+            respondents = split.respondents
+            for unit in rare:
+                planner = BookletPlanner([unit], split.epsilons[unit.name], split.etas.get(unit.name), certify=False)
+                required = planner.plan("one question", UNLIMITED).one_question_to_estimate
+                respondents = max(respondents, _rounded_up(required))
+            return respondents
         except (InvalidInput, SolverError):
             return math.inf
 

@@ -21,12 +21,10 @@ from ldpopt_survey.plan.reported_precision import is_table_estimable, joint_chan
 from ldpopt_survey.plan.spec import SurveySpec
 from ldpopt_survey.plan.table_targets import Table
 from ldpopt_survey.plan.targets import Contrast, TargetSpec
+from ldpopt_survey.plan.too_many import LESS_PRECISE, MAX_RESPONDENTS, TooManyRespondents, count_needed
 
 COEFFICIENT_SCALE = 1e-9
 """The factor of coefficients. They have no range, so no interval of a coefficient is too wide to be estimable."""
-
-MAX_RESPONDENTS = 10.0**12
-"""The largest number of respondents of a plan."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +123,12 @@ def respondents_for_targets(plan: Plan, spec: SurveySpec, minimum: float = 1.0) 
     required = max(minimum, 1.0)
     for goal in _goals(plan, spec):
         variances = goal.variances(plan, math.inf)
-        required = max(
-            required, *(v / contrast.variance for v, contrast in zip(variances, goal.contrasts, strict=True))
-        )
+        limits = np.array([contrast.variance for contrast in goal.contrasts])
+        required = max(required, float((variances / limits).max()))
+        if MAX_RESPONDENTS < required < math.inf:
+            estimate = goal.contrasts[int((variances / limits).argmax())].name
+            problem = f"{goal.title}, {estimate}: expected {LESS_PRECISE}, got one for which {count_needed(required)}"
+            raise TooManyRespondents(f"[[targets]] {problem}")
         if not required < MAX_RESPONDENTS:
             names = " and ".join(goal.names)
             expected = (

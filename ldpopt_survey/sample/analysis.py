@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -24,7 +25,7 @@ from ldpopt_survey.estimate.numbers import among_answered, mean
 from ldpopt_survey.estimate.sampled import SampledReports, Table
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion, asks_some, non_answers
-from ldpopt_survey.plan.reported_precision import is_table_estimable
+from ldpopt_survey.plan.reported_precision import is_table_estimable, respondents_for_table
 from ldpopt_survey.records import dump, key, listed, load, mapping, text
 from ldpopt_survey.sample.design import SampleDesign
 from ldpopt_survey.sample.spec import Condition, SampleSpec, groups_of
@@ -257,16 +258,20 @@ class Selection(ByValue):
                 if is_table_estimable(self.plan, questions, respondent_count, holders)
             ]
         if not booklets:
-            raise no_joint_report(purpose, questions, self.plan)
+            raise no_joint_report(purpose, questions, self.plan, self.rows.n)
         return booklets
 
 
-def no_joint_report(purpose: str, questions: Sequence[str], plan: Plan) -> InvalidInput:
+def no_joint_report(purpose: str, questions: Sequence[str], plan: Plan, respondents: int = 0) -> InvalidInput:
     """Describe the error of a plan without joint reports of several questions, with a remedy.
 
     A survey.toml names a multiple-choice question, and not its options; two options of one question are planned
-    together as separate questions.
+    together as separate questions. Where the reports tell of them together, the remedy is more respondents.
     """
+    needed = respondents_for_table(plan, tuple(questions)) if respondents else math.inf
+    if needed < math.inf:
+        expected = f"at least {math.ceil(needed):,} respondents, as its rarest reports require"
+        return invalid(purpose, expected, Phrase(f"{respondents:,}"))
     question_names = f"{', '.join(questions[:-1])} and {questions[-1]}"
     names = list(dict.fromkeys(getattr(plan.part(name), "option_of", None) or name for name in questions))
     pair_setting = f"together = [{json.dumps(names, ensure_ascii=False)}]"
@@ -301,7 +306,14 @@ def has_own_report(plan: Plan, question: str) -> bool:
 def estimate_counts(
     plan: Plan, question: str, counts: Any, estimator: Estimator | None = None, anytime: bool = False
 ) -> Estimate:
-    """Estimate a question of a plan from counts of the reports (m,) by planned question."""
+    """Estimate a question of a plan from counts of the reports (m,) by planned question.
+
+    `InvalidInput`, with the question's name, if it has no reports, as with few respondents.
+    """
+    if not any(np.any(counts[holder.name]) for holder in plan.answers[question]):
+        expected = "a report of at least one respondent (more respondents, as only some are asked each question)"
+        place = f"question {question!r}"
+        raise invalid(place, expected, Phrase("no report"))
     if has_own_report(plan, question):
         channel = plan.question(question).report_channel
         return estimate(CountTable.from_counts(counts[question], channel.outputs), channel, estimator, anytime)

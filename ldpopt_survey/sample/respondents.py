@@ -182,7 +182,7 @@ class Respondents(Selection):
         (a, first), (b, second) = (self._side(name) for name in (row, column))
         respondents = self.answered(*questions)
         if len(questions) == 2 and not is_table_estimable(self.plan, (row, column), float(self.rows.n)):
-            raise no_joint_report("table", questions, self.plan)
+            raise no_joint_report("table", questions, self.plan, self.rows.n)
         return two_way(a, b, first, second, sample=self.design, in_group=None if respondents.all() else respondents)
 
     def _from_booklets(self, row: str, column: str, questions: list[str]) -> TwoWayTable:

@@ -388,3 +388,16 @@ def test_a_report_of_reports_that_are_alike(run, tmp_path, answers):
     made = run("survey", "report", "plan.json", "reports.csv", "--unlabelled", "-o", "page.html")
     assert (made.exit_code, made.stderr) == (0, "")
     assert "No design effect can be estimated" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_question_that_nobody_was_asked_yet_is_named(run, tmp_path):
+    questions = "".join(f'[[questions]]\nname = "q{i}"\nanswers = ["no", "yes"]\n' for i in range(10))
+    (tmp_path / "survey.toml").write_text('[survey]\nname = "x"\n[budget]\nepsilon = 1\n' + questions)
+    (tmp_path / "answers.csv").write_text(",".join(f"q{i}" for i in range(10)) + "\n" + ",".join(["no"] * 10) + "\n")
+    assert run("survey", "plan", "survey.toml").exit_code == 0
+    assert run("survey", "privatize", "plan.json", "answers.csv", "--simulate", 1, "-o", "r.csv").exit_code == 0
+    for command in (("estimate",), ("report", "-o", "page.html")):
+        refused = run("survey", command[0], "plan.json", "r.csv", *command[1:])
+        assert refused.exit_code == 2
+        assert "question 'q" in refused.stderr
+        assert "expected a report of at least one respondent" in refused.stderr

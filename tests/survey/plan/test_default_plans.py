@@ -214,3 +214,23 @@ def test_the_printed_precision_combines_all_booklets(pilots):
     planned = plan_survey(spec)
     for precise in planned.precision:
         assert precise.half_width <= 0.05 * (1 + 1e-6), precise
+
+
+def test_the_precision_of_a_filtered_question_is_that_among_those_who_are_asked() -> None:
+    kind = QuestionSpec("kind", ("a", "b", "c"), pilot=[0.2, 0.3, 0.5], asked_if={"drug": ["yes"]})
+    planned = plan_survey(
+        SurveySpec("filter", (QuestionSpec("drug", ("no", "yes"), pilot=[0.7, 0.3]), kind), epsilon=3.0)
+    )
+    (question,), n = planned.plan.questions, planned.respondents
+    cells = np.array([0.7, 0.06, 0.09, 0.15])
+    q = question.channel.matrix
+    inverse = np.linalg.inv(q / (cells @ q) @ q.T)  # the covariance of estimated cells is inverse - cells cells^T
+    widths = []
+    for cell in (1, 2, 3):
+        share = cells[cell] / 0.3
+        row = (np.eye(4)[cell] - share * np.array([0, 1, 1, 1])) / 0.3
+        widths.append(1.959964 * math.sqrt((row @ inverse @ row - (row @ cells) ** 2) / n))
+    assert question.categories == (("no", "not applicable"), ("yes", "a"), ("yes", "b"), ("yes", "c"))
+    assert planned.precision[1].half_width == pytest.approx(max(widths), rel=1e-5)
+    assert planned.precision[1].half_width == pytest.approx(0.05, rel=1e-3)  # its target
+    assert "kind, among those who are asked: at most ±5 points" in repr(planned)
