@@ -61,7 +61,8 @@ _HOMES = {
     "ldpopt_survey.plan.question": ("QuestionPlanner",),
     "ldpopt_survey.plan.reading": ("Reading",),
     "ldpopt_survey.plan.spec": ("QuestionSpec", "SurveySpec"),
-    "ldpopt_survey.plan.survey": ("PlannedSurvey", "plan_survey", "respondents_needed"),
+    "ldpopt_survey.plan.planned_survey": ("PlannedSurvey",),
+    "ldpopt_survey.plan.survey": ("plan_survey", "respondents_needed"),
     "ldpopt_survey.plan.target_precision": ("TargetPrecision",),
     "ldpopt_survey.plan.targets": ("TargetSpec",),
     "ldpopt_survey.plan.two_stage": (

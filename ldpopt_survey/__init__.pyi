@@ -83,6 +83,7 @@ from ldpopt_survey.plan.options_question import AnyOfSpec as AnyOfSpec
 from ldpopt_survey.plan.plan import Plan as Plan
 from ldpopt_survey.plan.plan import make_plan as make_plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion as PlannedQuestion
+from ldpopt_survey.plan.planned_survey import PlannedSurvey as PlannedSurvey
 from ldpopt_survey.plan.precision import HalfWidth as HalfWidth
 from ldpopt_survey.plan.precision import RelativeError as RelativeError
 from ldpopt_survey.plan.precision import TestPower as TestPower
@@ -98,7 +99,6 @@ from ldpopt_survey.plan.question import QuestionPlanner as QuestionPlanner
 from ldpopt_survey.plan.reading import Reading as Reading
 from ldpopt_survey.plan.spec import QuestionSpec as QuestionSpec
 from ldpopt_survey.plan.spec import SurveySpec as SurveySpec
-from ldpopt_survey.plan.survey import PlannedSurvey as PlannedSurvey
 from ldpopt_survey.plan.survey import plan_survey as plan_survey
 from ldpopt_survey.plan.survey import respondents_needed as respondents_needed
 from ldpopt_survey.plan.target_precision import TargetPrecision as TargetPrecision

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from ldpopt_survey.collect.remaining import RemainingBudget
     from ldpopt_survey.datafiles.columns import FileProfile
+    from ldpopt_survey.plan.planned_survey import PlannedSurvey
     from ldpopt_survey.plan.propose import Proposal, ProposalOptions
     from ldpopt_survey.plan.spec import QuestionSpec, Revealed, SurveySpec
-    from ldpopt_survey.plan.survey import PlannedSurvey
 
 
 @options("""

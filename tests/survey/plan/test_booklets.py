@@ -95,7 +95,7 @@ def test_a_plan_compares_its_respondents_with_alternatives(pilot: tuple[float, .
 def test_a_plan_below_the_least_number_of_respondents_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     """No survey of fewer people meets the targets, so a plan that says so is refused and not told as the least."""
     forged = replace(respondents_bound(units_of(yes_no(2)), 1.0), least=10**9)
-    monkeypatch.setattr("ldpopt_survey.plan.survey.respondents_bound", lambda *_: forged)
+    monkeypatch.setattr("ldpopt_survey.plan.planning.respondents_bound", lambda *_: forged)
     with pytest.raises(SolverError, match="mistake of the planner"):
         plan_survey(SurveySpec("s", yes_no(2), epsilon=1.0))
 
