@@ -189,6 +189,7 @@ MAX_MOVES_TRIED = 20  # The number of best moves that are tried if a cap on tota
 MAX_MOVE_ENTRIES = 3_000_000
 SMALLEST_EIGENVALUE = 1e-10  # Of the information of a channel that determines all quantities, in units of the mean one
 SMALLEST_FALL = 1e-6  # The smallest ratio of the determinant of the information after a move to that before.
+MAX_KNOWN_NEIGHBOURS = 8  # Neighbors of so many weights are remembered.
 MOVES_PER_BATCH = 64  # Of so many moves the worth is computed first; it rules out most others
 
 
@@ -429,6 +430,16 @@ class Moves:
     worth: ColumnWorth | VarianceWorth
 
     @cached_property
+    def _ends(self) -> dict[bytes, Integers]:
+        """The ends of the climbs so far, from each of the weights that they came to: restarts come to many again."""
+        return {}
+
+    @cached_property
+    def _known_neighbours(self) -> dict[bytes, Neighbours]:
+        """The neighbors of a few of the last weights."""
+        return {}
+
+    @cached_property
     def _reach(self) -> Integers:
         """The largest entry (D + 1,) that a column may have, by its smallest entry."""
         task = self.task
@@ -469,24 +480,44 @@ class Moves:
         """Make the best move repeatedly, until none helps."""
         weights = merge_proportional(weights)
         value = self.worth_of_weights(weights)
+        visited: list[bytes] = []
         for _ in self.task.problem.deadline.inner.rounds(range(MAX_CLIMB_MOVES)):
-            neighbors = self._neighbours(weights)
-            moves, worths = self.worth.after(neighbors, 1 if self.task.cap is None else MAX_MOVES_TRIED)
-            min_worth = value + 1e-12 * abs(value) if np.isfinite(value) else value
-            for number in np.argsort(-worths, kind="stable")[:MAX_MOVES_TRIED].tolist():
-                if not worths[number] > min_worth:
-                    return weights
-                changed_weights = merge_proportional(neighbors.weights(int(moves[number])))
-                new_value = self.worth_of_weights(changed_weights)  # not that of the move, which has rounding errors
-                if new_value > min_worth and (self.task.cap is None or self.task.allows(changed_weights)):
-                    weights, value = changed_weights, new_value
-                    break
-            else:
-                return weights
+            if (end := self._ends.get(weights.tobytes())) is not None:
+                weights = end
+                break
+            visited.append(weights.tobytes())
+            if (improved := self._improved(weights, value)) is None:
+                break
+            weights, value = improved
+        else:
+            return weights
+        self._ends.update(dict.fromkeys(visited, weights))
         return weights
+
+    def _improved(self, weights: Integers, value: float) -> tuple[Integers, float] | None:
+        """Return the weights after the best move, with their worth; None if no move helps."""
+        neighbors = self._neighbours(weights)
+        moves, worths = self.worth.after(neighbors, 1 if self.task.cap is None else MAX_MOVES_TRIED)
+        min_worth = value + 1e-12 * abs(value) if np.isfinite(value) else value
+        for number in np.argsort(-worths, kind="stable")[:MAX_MOVES_TRIED].tolist():
+            if not worths[number] > min_worth:
+                return None
+            changed_weights = merge_proportional(neighbors.weights(int(moves[number])))
+            new_value = self.worth_of_weights(changed_weights)  # not that of the move, which has rounding errors
+            if new_value > min_worth and (self.task.cap is None or self.task.allows(changed_weights)):
+                return changed_weights, new_value
+        return None
 
     def _neighbours(self, weights: Integers) -> Neighbours:
         """Every move between two columns that stays within the ratio."""
+        if (key := weights.tobytes()) in self._known_neighbours:
+            return self._known_neighbours[key]
+        if len(self._known_neighbours) >= MAX_KNOWN_NEIGHBOURS:
+            self._known_neighbours.clear()
+        self._known_neighbours[key] = neighbors = self._computed_neighbours(weights)
+        return neighbors
+
+    def _computed_neighbours(self, weights: Integers) -> Neighbours:
         extended_weights = np.hstack(
             [weights, np.zeros((len(weights), 1), np.int64)]
         )  # an output that is not there yet
