@@ -33,6 +33,7 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method
+from ldpopt.design.cones import ConeProgram
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.estimation.method_thresholds import tolerance_for
 from ldpopt.design.estimation.policy import columns_for
@@ -43,7 +44,7 @@ from ldpopt.design.estimation.thresholds import Members, climb
 from ldpopt.design.generate import GeneratedColumns, WithoutBounds, generate
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.problems.problem import Problem
-from ldpopt.design.solve import CONIC, solve
+from ldpopt.design.solve import solve_cones
 from ldpopt.design.utilities.fisher_information import FisherInformation
 from ldpopt.design.utilities.marginals import Marginals
 from ldpopt.numbers.tolerances import FREE_LOSS, JOINING_GAIN, LEVEL_ROOM, RARE_SHARES
@@ -283,22 +284,29 @@ class _SymmetricProgram(WithoutBounds):
 
     def weighed(self, sets: Members) -> tuple[Array, Array]:
         """Solve for (kinds,) the roots of the best z, and (n,) the fractions of the columns."""
-        import cvxpy as cp
-
         information = self.information(sets)
         largest = information.max(axis=0)
         # Only columns that tell as much as some other one of everything can be used.
         useful = np.flatnonzero((information / largest).max(axis=1) > 1e-6)
-        relative = information[useful] / largest
-        z = cp.Variable(len(largest), nonneg=True)
-        limit = relative @ z <= 1
-        coefficients, root = (self.limits / largest, z) if self.limited else (self.gains / np.sqrt(largest), cp.sqrt(z))
-        solve(
-            cp.Problem(cp.Maximize((coefficients / coefficients.max()) @ root), [limit]), "symmetric marginals", CONIC
+        relative, kinds = information[useful] / largest, len(largest)
+        program = ConeProgram()
+        z, root, loss = program.variables(kinds), program.variables(kinds), program.variables(1)
+        program.put("nonnegative", np.zeros(kinds), (z, np.eye(kinds)))
+        limits = program.put("nonnegative", np.ones(len(useful)), (z, -relative))
+        # root^2 <= z is a cone of the second order: |((z - 1) / 2, root)| <= (z + 1) / 2.
+        halves, roots = np.kron(np.eye(kinds), [[0.5], [0.5], [0.0]]), np.kron(np.eye(kinds), [[0.0], [0.0], [1.0]])
+        program.put("second order", np.tile([0.5, -0.5, 0.0], kinds), (z, halves), (root, roots))
+        coefficients, of_coefficients = (
+            (self.limits / largest, z) if self.limited else (self.gains / np.sqrt(largest), root)
         )
+        program.put(
+            "zero", np.zeros(1), (loss, np.ones((1, 1))), (of_coefficients, coefficients[None] / coefficients.max())
+        )
+        values, duals = solve_cones(program, loss, "symmetric marginals")
+        multipliers = np.maximum(duals[limits], 0.0)
         shares = np.zeros(len(sets))
-        shares[useful] = np.where(limit.dual_value > 1e-7 * np.max(limit.dual_value), limit.dual_value, 0.0)
-        return np.sqrt(np.maximum(z.value, 0.0) / largest), self._without_rare(shares / shares.sum(), information)
+        shares[useful] = np.where(multipliers > 1e-7 * multipliers.max(), multipliers, 0.0)
+        return np.sqrt(np.maximum(values[z], 0.0) / largest), self._without_rare(shares / shares.sum(), information)
 
     def _without_rare(self, shares: Array, information: Array) -> Array:
         """Drop rare columns, as many as possible without a loss: traces of the solver."""

@@ -174,10 +174,10 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                     break
                 previous_value = value
             if is_last:
+                if eta is not None or not problem.proving:
+                    break
                 if isinstance(program.criterion, MVOptimal):
                     paired_dual = program.paired(final_accuracy, solution)
-                if eta is not None:
-                    break
                 raised_solution = program.raise_prices(solution, sets, PRICE_MARGIN * tolerance)
                 relaxation, gaining_sets = program.check_prices(raised_solution, problem.deadline.left is None)
                 if not len(new_sets := new_rows(gaining_sets, sets)):
