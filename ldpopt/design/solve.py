@@ -171,17 +171,17 @@ def solve_integer(
 
 
 def solve_linear(
-    gains: Array, equation_matrix: Any, equation_values: Array, limit_matrix: Any, limits: Array, name: str
+    gains: Array, equation_matrix: Any, equation_values: Any, limit_matrix: Any, limits: Array, name: str, free: int = 1
 ) -> tuple[Array, Array, Array, Array]:
-    """Solve the same program without integers.
+    """Solve the same program without integers, where the last `free` entries of x are any real numbers.
 
     Returns the solution x, its nonnegative reduced costs, and the multipliers of the equations and of the limits. The
     reduced cost of an entry is the cost per unit of raising it from zero; it is 0 for entries above zero.
-    equation_matrix, limit_matrix : matrices, dense or sparse.
+    equation_matrix, limit_matrix : matrices, dense or sparse. None for no equations.
     """
     from scipy.optimize import linprog
 
-    bounds = [(0.0, None)] * (len(gains) - 1) + [(None, None)]
+    bounds = [(0.0, None)] * (len(gains) - free) + [(None, None)] * free
     for method, options in _HIGHS_ATTEMPTS:
         solution = linprog(
             -gains, limit_matrix, limits, equation_matrix, equation_values, bounds, method=method, options=options

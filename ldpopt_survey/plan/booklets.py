@@ -94,8 +94,8 @@ MIN_BOOKLET_SAVING = 0.02
 MAX_SEARCH_EFFORT = 700
 """The most squares of numbers of cells, in sum, of the booklets that are tried: about half a second."""
 
-UNIT_GAP = 1e-3
-"""The relative gap of the channel of questions that hang on one another."""
+UNIT_GAP, JOINT_GAP = 1e-3, 1e-4
+"""The relative gaps of the channels of questions that hang on one another, and of others that share a report."""
 
 MIN_SPENT_SHARE = 0.98
 """The least share of its epsilon that a channel is taken to use up."""
@@ -447,7 +447,7 @@ class BookletPlanner:
         )
         for nearby in (units, *smoothed_units(units)):
             try:
-                result = self._design(nearby, further, deadline)
+                result = self._design(nearby, further, deadline, prove=self.certify and nearby is units)
             except SolverError as failure:
                 if deadline.late:
                     raise
@@ -487,7 +487,7 @@ class BookletPlanner:
         def design_at(epsilon: float) -> tuple[Channel, float, float] | None:
             planner.epsilon = epsilon
             try:
-                design_result = planner._design(nearby, None, deadline)
+                design_result = planner._design(nearby, None, deadline, prove=False)
             except SolverError:
                 return None
             if design_result is None:
@@ -502,12 +502,12 @@ class BookletPlanner:
         return max(booklet.respondents, self._reports_to_estimate(booklet))
 
     def _design(
-        self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
+        self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline, prove: bool = True
     ) -> tuple[Channel, Design | None] | None:
         etas = [cap for cap in (self.eta, *(q.eta for unit in units for q in unit.questions)) if cap is not None]
         eta = min(etas, default=None)
         if len(units) == 1 and units[0].plain and not further and (units[0].as_one or eta is not None):
-            design = units[0].questions[0].design(self.epsilon, eta, deadline.inner)
+            design = units[0].questions[0].design(self.epsilon, eta, deadline.inner, certify=prove)
             # A proof for uniform shares does not hold for a question with another pilot.
             searched_at_pilot = prior_for_search(units[0].pilot, eta) is units[0].pilot
             return Channel(units[0].questions[0].channel_of(design)), design if searched_at_pilot else None
@@ -561,7 +561,11 @@ class BookletPlanner:
         utility, constraints = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
         is_unit = len(units) == 1 and not units[0].plain
         is_table_entry = is_unit and not self.certify and not self.search_joint
-        method = ThresholdColumns(UNIT_GAP, self.starts.get(units) if is_table_entry else None) if is_unit else None
+        method: ThresholdColumns | None = None
+        if is_unit:
+            method = ThresholdColumns(UNIT_GAP, self.starts.get(units) if is_table_entry else None)
+        elif len(units) > 1:
+            method = ThresholdColumns(JOINT_GAP)
         try:
             design = optimal_channel(
                 utility, constraints, method=method, time_limit=deadline.left, certify=False

@@ -117,13 +117,16 @@ class NumberSpec(QuestionSpec, type="number"):
         """The probabilities (k, points) that numbers move to points."""
         return rounding_probabilities(self.scores, np.linspace(0.0, 1.0, min(len(self.categories), GRID_SIZES[-1])))
 
-    def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
-        """Design the optimal channel between the points for their mean, within epsilon and eta."""
+    def design(self, epsilon: float, eta: float | None, deadline: Deadline, certify: bool = True) -> Design:
+        """Design the optimal channel between the points for their mean, within epsilon and eta.
+
+        certify : False to leave out the proof.
+        """
         point_shares = self.shares @ self._moves
         utility = FisherInformation(
             point_shares / point_shares.sum(), COptimal(np.linspace(0.0, 1.0, len(point_shares)))
         )
-        return optimal_channel(utility, limits(epsilon, eta), **deadline.passed)
+        return optimal_channel(utility, limits(epsilon, eta), certify=certify, **deadline.passed)
 
     def channel_of(self, design: Design) -> Array:
         """Return the channel of numbers (k, m): first to a point, then through the design."""

@@ -184,19 +184,21 @@ class QuestionSpec(ByValue):
         targets = [precision for precision in (self.width, self.relative, self.test) if precision is not None]
         return targets[0] if len(targets) == 1 else Together(tuple(targets))
 
-    def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
+    def design(self, epsilon: float, eta: float | None, deadline: Deadline, certify: bool = True) -> Design:
         """Design the optimal channel within epsilon (nats) and eta, if it is capped.
 
         It is optimal for the widest interval if a half-width is the only target. Otherwise it is optimal for the sum of
         variances, which is as good if all shares are equal.
 
         With a cap on eta and many answers it is optimal for even shares (`prior_for_search`).
+
+        certify : False to leave out the proof.
         """
         prior = prior_for_search(self.shares, eta)
         is_for_widest = self.width is not None and self.test is None and np.ptp(prior) > 0
         criterion = self.width.criterion(len(self.shares)) if is_for_widest and self.width is not None else AOptimal()
         utility = FisherInformation(prior, criterion, inputs=self.categories)
-        return optimal_channel(utility, limits(epsilon, eta), **deadline.passed)
+        return optimal_channel(utility, limits(epsilon, eta), certify=certify, **deadline.passed)
 
     def channel_of(self, design: Design) -> Array:
         """Return the channel (k, m) of the answers, from a design of `design`."""

@@ -53,7 +53,7 @@ from scipy import sparse
 from ldpopt.design.cones import ConeProgram
 from ldpopt.design.estimation.relaxation import MASS_CLASSES, PolicyCone, PolicyRelaxation, Relaxation
 from ldpopt.design.estimation.staircase import AnyRelaxation, Columns
-from ldpopt.design.solve import CONIC, INTERIOR, SIMPLEX, solve, solve_cones
+from ldpopt.design.solve import CONIC, INTERIOR, solve, solve_cones, solve_linear
 from ldpopt.design.utilities.criteria import MVOptimal
 from ldpopt.design.utilities.criterion import Criterion, LinearCriterion, Weights, differences, scores
 from ldpopt.errors import SolverError
@@ -150,39 +150,33 @@ def least_multipliers(
     kernel may have weights: `bound_terms` (r,) is the contribution of each to the bound. Then the best weights with an
     unchanged total are computed, too. Also returns the kernel with these weights.
     """
-    import cvxpy as cp
-
     k = len(prior)
     scaled_columns = values / (values @ prior)[:, None]
     row_information = ((scaled_columns - 1) @ (kernel - np.outer(kernel.sum(axis=1), prior)).T) ** 2
-    rows, pairs, weights = cp.Variable(k), np.zeros((k, k)), np.ones(len(kernel))
     scale = float(row_information.sum(axis=1).max()) or 1.0
-    column_gains, weight_equations = row_information.sum(axis=1) / scale, []
-    if bound_terms is not None and bound_terms.max() > 0:
-        row_weights = cp.Variable(len(kernel), nonneg=True)
-        column_gains, weight_equations = (
-            row_information / scale @ row_weights,
-            [bound_terms / bound_terms.max() @ row_weights == 1],
+    first_inputs, second_inputs = np.triu_indices(k, 1) if eta is not None else np.zeros((2, 0), dtype=np.intp)
+    has_weights = bound_terms is not None and bound_terms.max() > 0
+    weighted = row_information / scale if has_weights else np.zeros((len(values), 0))
+    # The variables are the prices of pairs, the weights of rows, and the prices of rows, which have any sign.
+    excess = np.maximum(scaled_columns[:, first_inputs] - scaled_columns[:, second_inputs], 0.0)
+    costs = np.concatenate([np.full(len(first_inputs), eta or 0.0), np.zeros(weighted.shape[1]), np.ones(k)])
+    equation = equation_value = None
+    if bound_terms is not None and has_weights:
+        terms = bound_terms / bound_terms.max()
+        equation, equation_value = (
+            np.concatenate([0 * costs[: len(first_inputs)], terms, np.zeros(k)])[None],
+            np.ones(1),
         )
-    column_prices, cost = scaled_columns @ rows, cp.sum(rows)
-    if eta is not None:
-        first_inputs, second_inputs = np.triu_indices(k, 1)
-        pair_variables = cp.Variable(len(first_inputs), nonneg=True)
-        column_prices = (
-            column_prices
-            + np.maximum(scaled_columns[:, first_inputs] - scaled_columns[:, second_inputs], 0.0) @ pair_variables
-        )
-        cost = cost + eta * cp.sum(pair_variables)
-    solve(
-        cp.Problem(cp.Minimize(cost), [column_prices >= column_gains, *weight_equations]),
-        "multipliers of the equivalence bound",
-        SIMPLEX,
-    )
-    if eta is not None:
-        pairs[first_inputs, second_inputs] = np.maximum(np.asarray(pair_variables.value), 0.0) * scale
-    if weight_equations:
-        weights = np.maximum(np.asarray(row_weights.value), 0.0)
-    return np.asarray(rows.value) * scale, pairs, kernel * np.sqrt(weights)[:, None]
+    gains = np.zeros(len(values)) if has_weights else row_information.sum(axis=1) / scale
+    x, *_ = solve_linear(
+        -costs, equation, equation_value, np.hstack([-excess, weighted, -scaled_columns]), -gains,
+        "multipliers of the equivalence bound", free=k,
+    )  # fmt: skip
+    pair_prices, row_weights, rows = np.split(x, [len(first_inputs), len(costs) - k])
+    pairs = np.zeros((k, k))
+    pairs[first_inputs, second_inputs] = np.maximum(pair_prices, 0.0) * scale
+    weights = np.maximum(row_weights, 0.0) if has_weights else np.ones(len(kernel))
+    return rows * scale, pairs, kernel * np.sqrt(weights)[:, None]
 
 
 def reduce_columns(columns: Array, weights: Array) -> Array:
