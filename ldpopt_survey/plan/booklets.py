@@ -11,31 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design import (
-    Criterion,
-    Design,
     FisherInformation,
-    Marginals,
-    MVOptimal,
-    ThresholdColumns,
     optimal_channel,
 )
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
-from ldpopt.mechanisms import randomized_response
 from ldpopt.numbers.tolerances import BOOKLET_RTOL
-from ldpopt.privacy import local_dp, total_variation
+from ldpopt.privacy import local_dp
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array
-from ldpopt_survey.estimate.linear import contrast_moments, contrast_variances, reports_to_estimate
+from ldpopt_survey.estimate.linear import contrast_moments, reports_to_estimate
 from ldpopt_survey.plan.booklet import (
-    MAX_BALANCED_CELLS,
     MIN_REPORT_PROBABILITY,
     SMALLEST_VARIANCE,
     Booklet,
@@ -45,11 +37,10 @@ from ldpopt_survey.plan.booklet import (
     criterion_of,
     merge_rare_reports,
 )
+from ldpopt_survey.plan.booklet_channels import BookletDesigner
 from ldpopt_survey.plan.booklet_rules import (
     MAX_CAPPED_CELLS,
-    MAX_CELLS,
     MAX_SEARCHED_QUESTIONS,
-    MAX_SINGLE_QUESTION_EPSILON,
     MAX_YES_NO_QUESTIONS,
     is_known,
     questions_per_booklet,
@@ -57,12 +48,9 @@ from ldpopt_survey.plan.booklet_rules import (
 )
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_for_shares, solve_shares
 from ldpopt_survey.plan.budget import Needs, SharedNeeds
-from ldpopt_survey.plan.number_points import MIN_POINTS, points_of, points_of_part
-from ldpopt_survey.plan.numbers_and_sets import multi_select
-from ldpopt_survey.plan.precision import MAX_MINIMAX_CATEGORIES, limits, no_channel_found, prior_for_search
+from ldpopt_survey.plan.precision import limits
 from ldpopt_survey.plan.reweighing import reweighed_channel
-from ldpopt_survey.plan.smaller_epsilon import channel_at_smaller_epsilon
-from ldpopt_survey.plan.table_targets import FurtherTargets, Table, cells_targets, shares_and_targets
+from ldpopt_survey.plan.table_targets import FurtherTargets, Table, cells_targets
 from ldpopt_survey.plan.units import (
     MAX_JOINT_CELLS,
     Target,
@@ -70,20 +58,10 @@ from ldpopt_survey.plan.units import (
     binding_targets,
     joint_design,
     product_of,
-    smoothed_units,
 )
-
-MAX_UNIT_CELLS = 40
-"""The most answers to questions that hang on one another whose report is about all; with more, it is about one."""
-
-MAX_TABLE_CELLS = 256
-"""The most answers to questions that are wanted together."""
 
 CAPPED_ROUNDS = 3
 """The designs of a balanced channel whose reports are weighed anew under a cap on eta; a design takes up to 1 s."""
-
-MAX_SET_CELLS = 16
-"""The most sets of options, of uneven shares, among which a channel is searched for: about half a second."""
 
 MAX_SETS = 512
 """The most sets of questions of one length among which the booklets are chosen."""
@@ -94,17 +72,11 @@ MIN_BOOKLET_SAVING = 0.02
 MAX_SEARCH_EFFORT = 700
 """The most squares of numbers of cells, in sum, of the booklets that are tried: about half a second."""
 
-UNIT_GAP, JOINT_GAP = 1e-3, 1e-4
-"""The relative gaps of the channels of questions that hang on one another, and of others that share a report."""
-
 MIN_SPENT_SHARE = 0.98
 """The least share of its epsilon that a channel is taken to use up."""
 
 MAX_TABLE_COST_FACTOR = 1.02
 """How many times the respondents a booklet may need so that its report tells the table of its questions, too."""
-
-SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
-"""Of respondents who report on one unit alone, tried where a channel is searched for several together."""
 
 
 SHARING_QUESTIONS = "names of questions that share the budget (one that everybody is asked needs no `together`)"
@@ -133,10 +105,7 @@ class BookletPlanner:
 
     table_pairs : pairs of questions that need a two-way table.
     tables : tables with targets.
-    search_joint : True to search for channels of several units that are not known in closed form.
-    certify : False, without `search_joint`, to design coarsely, for a comparison of budgets.
-        Respondents may then be more than the fewest by `UNIT_GAP`.
-    starts : channels at other budgets, by units, near which such coarse searches begin; each adds its own.
+    search_joint, certify, starts : as for `BookletDesigner`.
     """
 
     def __init__(
@@ -145,8 +114,8 @@ class BookletPlanner:
         starts: dict[tuple[Unit, ...], Channel] | None = None,
     ) -> None:  # fmt: skip
         self.units, self.epsilon, self.eta = tuple(units), epsilon, eta
-        self.search_joint, self.certify = search_joint, certify
-        self.starts = {} if starts is None else starts
+        self.search_joint = search_joint
+        self.designer = BookletDesigner(epsilon, eta, search_joint, certify, {} if starts is None else starts)
         unit_by_name = {question.name: unit for unit in self.units for question in unit.questions}
         unit_by_name |= {question.option_of: unit for unit in self.units for question in unit.questions if unit.options}
         if unsuitable_names := [name for pair in table_pairs for name in pair if name not in unit_by_name]:
@@ -162,7 +131,6 @@ class BookletPlanner:
             units_of_table = list(dict.fromkeys(unit_by_name[name] for name in pair))
             if not any(set(units_of_pair) == set(units_of_table) for units_of_pair in self.pairs):
                 self.pairs[tuple(units_of_table)] = []
-        self._design_cache: dict[tuple[object, ...], tuple[Channel, Design | None] | None] = {}
 
     def plan(self, design: str, deadline: Deadline) -> Questionnaire:
         """Return the booklets that need the fewest respondents.
@@ -198,7 +166,7 @@ class BookletPlanner:
             single.units[0].name: single.respondents
             for single in singles
             if single is not None
-            and self._respondents(single) <= single.respondents * (1 + BOOKLET_RTOL)
+            and self.designer.respondents(single) <= single.respondents * (1 + BOOKLET_RTOL)
             and float(local_dp(single.channel)) > MIN_SPENT_SHARE * self.epsilon
         }
         return Questionnaire(
@@ -225,12 +193,6 @@ class BookletPlanner:
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = reports_to_estimate(precision > 0, 1 / precision, third / precision**3)
         return max(respondents, float(needed.max(initial=0.0)))
-
-    def _reports_to_estimate(self, booklet: Booklet) -> float:
-        """Return the fewest reports on a booklet, unrounded, that make all shares with a target estimable."""
-        pilot, targets = product_of(booklet.units)
-        rows = np.array([target.row for target in targets]).reshape(-1, len(pilot))
-        return float(reports_to_estimate(*contrast_moments(booklet.channel, pilot, rows)).max(initial=0.0))
 
     @property
     def free(self) -> tuple[Unit, ...]:
@@ -263,7 +225,7 @@ class BookletPlanner:
             channel = optimal_channel(
                 FisherInformation(pilot, criterion), constraints, time_limit=deadline.left, certify=False
             ).channel
-        best = self._without_rare_reports(units, channel, pilot, targets, joint=True)
+        best = self.designer.without_rare_reports(units, channel, pilot, targets, joint=True)
         alternatives = [self._mixed_booklets(units, deadline)]
         unmerged_rate = min(booklet_of(units, channel, None, pilot, targets).rates.values())
         loses_by_merging = min(best.rates.values()) < (1 - BOOKLET_RTOL) * unmerged_rate
@@ -277,12 +239,14 @@ class BookletPlanner:
                 constraints = limits(self.epsilon, self.eta)
                 pool.append(balanced_channel(binding_targets(targets), pilot, constraints, deadline, CAPPED_ROUNDS))
             alternatives.append(
-                reweighed_channel(pool, self._response(len(pilot)), pilot, targets, MIN_REPORT_PROBABILITY, self.eta)
+                reweighed_channel(
+                    pool, self.designer.response(len(pilot)), pilot, targets, MIN_REPORT_PROBABILITY, self.eta
+                )
             )
         for alternative in alternatives:
             if alternative is not None and (pilot @ alternative.matrix).min() >= MIN_REPORT_PROBABILITY:
                 alternative_booklet = booklet_of(units, alternative, None, pilot, targets)
-                best = min(best, alternative_booklet, key=self._respondents)
+                best = min(best, alternative_booklet, key=self.designer.respondents)
         return best
 
     def _mixed_booklets(self, units: tuple[Unit, ...], deadline: Deadline) -> Channel | None:
@@ -359,7 +323,7 @@ class BookletPlanner:
         pilot, targets = product_of(booklet.units)
         if len(booklet.units) < 2 or not targets or set(booklet.units) in map(set, self.pairs):
             return booklet
-        response = self._response(len(pilot))
+        response = self.designer.response(len(pilot))
 
         def mix_with_response(share: float) -> Booklet:
             parts = [
@@ -402,324 +366,15 @@ class BookletPlanner:
         self, units: tuple[Unit, ...], deadline: Deadline, further: FurtherTargets | None = None
     ) -> Booklet | None:
         """Return the booklet of these units with its best channel; None if the design is out of reach."""
-        key = (*(unit.kind for unit in units), None if further is None else further.kind)
-        if key not in self._design_cache:
-            try:
-                self._design_cache[key] = self._channel_for_shares(units, further, deadline)
-            except (InvalidInput, SolverError) as error:  # of too many cells under a cap, say
-                if deadline.late or len(units) == 1:
-                    raise
-                if further:
-                    names = " and ".join(question.name for unit in units for question in unit.questions)
-                    remedy = "join answers, or name both in `everyone`"
-                    setting = "[[targets]]" if self.pairs.get(units) else "[budget] together"
-                    raise type(error)(f"{setting}: {names}: {error} ({remedy})") from None
-                self._design_cache[key] = None
-        if (design_result := self._design_cache[key]) is None:
-            return None
-        channel, design = design_result
-        pilot, targets = shares_and_targets(units, further)
-        booklet = booklet_of(units, channel, design, pilot, targets)
-        if len(units) == 1 and units[0].plain and (test := units[0].questions[0].test) is not None:
-            power: dict[tuple[str, ...], float] = {
-                (units[0].name, "power"): 1 / test.respondents(channel, units[0].pilot)
-            }
-            return replace(booklet, rates={**booklet.rates, **power})
-        return booklet
-
-    def _channel_for_shares(
-        self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
-    ) -> tuple[Channel, Design | None] | None:
-        """Return the result of `_design`; for a single unit, a channel for a pilot near its own if that is better.
-
-        The search may fail at a share near 0. Estimates by the best channel may rest on rare reports, so that their
-        intervals need many more respondents than the targets.
-        """
-        if len(units) > 1 or further:
-            return self._design(units, further, deadline)
-        best: tuple[Channel, Design | None] | None = None
-        found_units, best_units, fewest, error, rests_on_rare_reports = (
-            None,
-            units,
-            math.inf,
-            SolverError("no channel"),
-            True,
-        )
-        for nearby in (units, *smoothed_units(units)):
-            try:
-                result = self._design(nearby, further, deadline, prove=self.certify and nearby is units)
-            except SolverError as failure:
-                if deadline.late:
-                    raise
-                error = failure
-                continue
-            if result is None:
-                return None
-            booklet = booklet_of(units, result[0], None, *product_of(units))
-            required = self._respondents(booklet)
-            if found_units is None and booklet.respondents < math.inf:
-                found_units = nearby
-            if best is None or required < fewest:
-                best, best_units, fewest = (result[0], result[1] if nearby is units else None), nearby, required
-            if required <= booklet.respondents * (1 + BOOKLET_RTOL) < math.inf:
-                rests_on_rare_reports = False
-                break
-        if best is None:
-            raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
-        if not rests_on_rare_reports or found_units is None:
-            return best
-        for nearby in (found_units,) if best_units is found_units else (found_units, best_units):
-            if (smaller := self._channel_at_smaller_epsilon(units, nearby, fewest, deadline)) is not None:
-                best = smaller, None
-                fewest = self._respondents(booklet_of(units, smaller, None, *product_of(units)))
-        return best
-
-    def _channel_at_smaller_epsilon(
-        self, units: tuple[Unit, ...], nearby: tuple[Unit, ...], fewest: float, deadline: Deadline
-    ) -> Channel | None:
-        """Return a channel of a smaller epsilon that needs less than `fewest` respondents; None if there is none.
-
-        nearby : the units with the pilots of the search.
-        """
-        planner = copy(self)
-        planner.search_joint = planner.certify = False
-
-        def design_at(epsilon: float) -> tuple[Channel, float, float] | None:
-            planner.epsilon = epsilon
-            try:
-                design_result = planner._design(nearby, None, deadline, prove=False)
-            except SolverError:
-                return None
-            if design_result is None:
-                return None
-            booklet = booklet_of(units, design_result[0], None, *product_of(units))
-            return booklet.channel, booklet.respondents, self._respondents(booklet)
-
-        return channel_at_smaller_epsilon(design_at, self.epsilon, fewest, deadline)
-
-    def _respondents(self, booklet: Booklet) -> float:
-        """Return the respondents, unrounded, whose reports on a booklet meet its targets and make them estimable."""
-        return max(booklet.respondents, self._reports_to_estimate(booklet))
-
-    def _design(
-        self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline, prove: bool = True
-    ) -> tuple[Channel, Design | None] | None:
-        etas = [cap for cap in (self.eta, *(q.eta for unit in units for q in unit.questions)) if cap is not None]
-        eta = min(etas, default=None)
-        if len(units) == 1 and units[0].plain and not further and (units[0].as_one or eta is not None):
-            design = units[0].questions[0].design(self.epsilon, eta, deadline.inner, certify=prove)
-            # A proof for uniform shares does not hold for a question with another pilot.
-            searched_at_pilot = prior_for_search(units[0].pilot, eta) is units[0].pilot
-            return Channel(units[0].questions[0].channel_of(design)), design if searched_at_pilot else None
-        if len(units) == 1 and units[0].options and eta is None and not further and units[0].even and units[0].uniform:
-            # Sets are listed with the first option changing fastest, and answers with the last one.
-            return multi_select(units[0].options[::-1], self.epsilon).best.channel, None
-        pilot, targets = shares_and_targets(units, further)
-        targets, k = binding_targets(targets), len(pilot)
-        if len(units) == 1 and units[0].has_number:
-            return self._channel_with_numbers(units[0], eta, pilot, targets, deadline), None
-        if not further and is_known(units) and len({t.variance for t in targets}) == 1:
-            response = randomized_response(k, self.epsilon)
-            if eta is not None and (variation := float(total_variation(response))) > eta:
-                response = response.erase(min(1.0, 1 - eta / variation + 1e-15))
-            return response, None
-        if len(units) > 1 and not further and any(q.test for unit in units for q in unit.questions):
-            return None
-        if not self.search_joint and len(units) > 1 and not further:
-            return None
-        if (
-            len(units) == 1
-            and not further
-            and units[0].options
-            and eta is None
-            and (k > MAX_SET_CELLS or self.epsilon <= MAX_SINGLE_QUESTION_EPSILON)
-        ):
-            return self._better_for_options(units[0], self._channel_by_parts(units[0], eta, deadline)), None
-        if len(units) == 1 and not further and k > MAX_UNIT_CELLS:
-            return self._channel_by_parts(units[0], eta, deadline), None
-        if pilot.min() <= 0 and further:
-            raise invalid("pilots", "shares above 0 of all answers to questions that are asked together", pilot.min())
-        if pilot.min() <= 0 or (
-            len(units) > 1 and not further and k > (MAX_CELLS if eta is None else MAX_CAPPED_CELLS)
-        ):
-            return None
-        if len(units) == 1 and further and k > MAX_UNIT_CELLS:
-            return self._response(k), None
-        if len(units) > 1 and further and k > MAX_TABLE_CELLS:
-            raise invalid("answers to all together", f"at most {MAX_TABLE_CELLS}", k)
-        if len(units) > 1 and further and k > MAX_CELLS:
-            return self._channel_for_many_cells(units, eta, pilot, targets, deadline), None
-        if all(unit.plain and unit.uniform for unit in units) and not further:
-            scale = min(t.variance for t in targets)
-            shape = tuple(len(unit.cells) for unit in units)
-            variances = [binding_targets((*unit.targets, *unit.finer))[0].variance for unit in units]
-            criterion: Criterion = Marginals(shape, [(scale / variance) ** 2 for variance in variances])
-        elif len(units) == 1 and not further and units[0].plain and k <= MAX_MINIMAX_CATEGORIES:
-            criterion = MVOptimal(np.array([(t.row - t.row @ pilot) / math.sqrt(t.variance) for t in targets]).T)
-        else:
-            criterion = criterion_of(targets, pilot)
-        utility, constraints = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
-        is_unit = len(units) == 1 and not units[0].plain
-        is_table_entry = is_unit and not self.certify and not self.search_joint
-        method: ThresholdColumns | None = None
-        if is_unit:
-            method = ThresholdColumns(UNIT_GAP, self.starts.get(units) if is_table_entry else None)
-        elif len(units) > 1:
-            method = ThresholdColumns(JOINT_GAP)
         try:
-            design = optimal_channel(
-                utility, constraints, method=method, time_limit=deadline.left, certify=False
-            )  # fmt: skip
-        except InvalidInput:
-            if method is None:
+            return self.designer.booklet(units, deadline, further)
+        except (InvalidInput, SolverError) as error:
+            if deadline.late or len(units) == 1:
                 raise
-            design = optimal_channel(utility, constraints, time_limit=deadline.left, certify=False)
-        if is_table_entry:
-            self.starts[units] = design.channel
-        if len(units) == 1 and units[0].options and eta is None and not further:
-            return self._better_for_options(units[0], design.channel), None
-        if len(units) == 1 and units[0].plain:
-            return design.channel, None
-        if len(units) == 1 and k > MAX_BALANCED_CELLS:
-            return design.channel, None
-        if len(units) == 1:
-            balanced = balanced_channel(targets, pilot, constraints, deadline)
-            booklets = [booklet_of(units, channel, None, pilot, targets) for channel in (design.channel, balanced)]
-            return max(booklets, key=lambda booklet: min(booklet.rates.values())).channel, None
-        best = self._without_rare_reports(units, design.channel, pilot, targets)
-        if further is not None:
-            response_booklet = booklet_of(units, self._response(k), None, pilot, targets)
-            best = response_booklet if min(response_booklet.rates.values()) > min(best.rates.values()) else best
-        return best.channel, None
-
-    def _better_for_options(self, unit: Unit, searched: Channel) -> Channel:
-        """Return the better of two channels for options: the searched one, and the known one for uniform options."""
-        uniform = multi_select(unit.options[::-1], self.epsilon).best.channel
-        pilot, targets = product_of([unit])
-        booklets = [booklet_of((unit,), channel, None, pilot, targets) for channel in (searched, uniform)]
-        return max(booklets, key=lambda booklet: min(booklet.rates.values())).channel
-
-    def _channel_for_many_cells(
-        self, units: tuple[Unit, ...], eta: float | None, pilot: Array, targets: Sequence[Target], deadline: Deadline
-    ) -> Channel:
-        """Return the better of two channels that need no search over all answers together.
-
-        They are randomized response among all answers, and one report on each question with an equal part of the
-        budget.
-        """
-        budget_part = self.epsilon / len(units) * (1 - 1e-12), None if eta is None else eta / len(units)
-        matrix = np.ones((1, 1))
-        for unit in units:
-            ((single, _),) = BookletPlanner([replace(unit, group_targets=())], *budget_part, certify=False).plan(
-                "one question", deadline.inner
-            ).shares  # fmt: skip
-            matrix = np.asarray(np.kron(matrix, single.channel.matrix))
-        booklets = [
-            booklet_of(units, channel, None, pilot, targets)
-            for channel in (self._response(len(pilot)), Channel(matrix))
-        ]
-        return max(booklets, key=lambda booklet: min(booklet.rates.values())).channel
-
-    def _channel_with_numbers(
-        self, unit: Unit, eta: float | None, pilot: Array, targets: Sequence[Target], deadline: Deadline
-    ) -> Channel:
-        """Return the channel of questions that hang on one another and of numbers, by points between which it is
-        searched.
-
-        Where these are too many, the report is about one of the questions.
-        """
-        max_cells = MAX_UNIT_CELLS if eta is None else MAX_CAPPED_CELLS
-        points = points_of(unit, MAX_CAPPED_CELLS) or points_of(unit, max_cells, MIN_POINTS)
-        if points is None:
-            return self._channel_by_parts(unit, eta, deadline)
-        rows = points.rows(np.array([target.row for target in targets]))
-        on_points = [replace(target, row=row) for target, row in zip(targets, rows, strict=True)]
-        return points.channel(balanced_channel(on_points, points.pilot(pilot), limits(self.epsilon, eta), deadline))
-
-    def _channel_by_parts(self, unit: Unit, eta: float | None, deadline: Deadline) -> Channel:
-        """Return the channel that reports on one question of a unit, drawn by a public coin.
-
-        "Not applicable" is an answer to each question. The probabilities of the coin meet all targets with the same
-        number of respondents.
-        """
-        channels, requirements = [], []
-        for place, part in enumerate(unit.parts):
-            answers = [part.categories.index(cell[place]) for cell in unit.cells]
-            answer_shares = np.asarray(np.bincount(answers, unit.pilot, len(part.categories)), dtype=np.float64)
-            rows = {answer: row for row, answer in enumerate(answers)}
-            cell_by_answer = [rows[answer] for answer in range(len(answer_shares))]
-            targets = [target for target in (*unit.targets, *unit.finer) if target.key[0] == part.name]
-            contrasts = np.array([target.row[cell_by_answer] for target in targets]).reshape(-1, len(answer_shares))
-            if part.measure == "mean":
-                points = points_of_part(part)
-                on_points = [
-                    replace(target, row=row) for target, row in zip(targets, points.rows(contrasts), strict=True)
-                ]
-                shares, constraints = points.pilot(answer_shares), limits(self.epsilon, eta)
-                channel = points.channel(balanced_channel(on_points, shares, constraints, deadline))
-            else:
-                utility = FisherInformation(answer_shares / answer_shares.sum())
-                channel = optimal_channel(
-                    utility, limits(self.epsilon, eta), time_limit=deadline.left, certify=False
-                ).channel
-            variances = contrast_variances(channel, answer_shares / answer_shares.sum(), contrasts)
-            limits_on_variances = [target.variance for target in targets]
-            requirements.append(
-                max([v / limit for v, limit in zip(variances, limits_on_variances, strict=True)], default=0.0)
-            )
-            channels.append(channel.matrix[answers])
-        shares = np.array(requirements) / sum(requirements)
-        matrix = np.hstack(
-            [share * matrix_of_part for share, matrix_of_part in zip(shares, channels, strict=True) if share > 0]
-        )
-        return Channel(matrix / matrix.sum(axis=1, keepdims=True))
-
-    def _without_rare_reports(
-        self, units: tuple[Unit, ...], channel: Channel, pilot: Array, targets: Sequence[Target], joint: bool = False
-    ) -> Booklet:
-        """Return the booklet with a channel that has no rare report and determines every target.
-
-        Without its rare reports a channel may lose a target, or determine it only by traces. A public coin then lets
-        some respondents, or all, report on one unit alone.
-
-        joint : whether it is the only booklet of these units, so that the target that is served least decides.
-        """
-        best = booklet_of(units, merge_rare_reports(channel, pilot), None, pilot, targets)
-        if not joint and min(best.rates.values()) > 0:
-            return best
-        single_matrix = self._single_unit_matrix(units)
-        for share in SINGLE_UNIT_FRACTIONS if single_matrix is not None else ():
-            assert single_matrix is not None
-            parts = [
-                part * matrix for part, matrix in ((1 - share, best.channel.matrix), (share, single_matrix)) if part > 0
-            ]
-            mixture = booklet_of(units, Channel(np.hstack(parts)), None, pilot, targets)
-            if min(mixture.rates.values()) > min(best.rates.values()):
-                best = mixture
-        return best
-
-    def _single_unit_matrix(self, units: tuple[Unit, ...]) -> Array | None:
-        """Return the channel (K, m) that reports on one unit, drawn by a public coin; None for a single unit."""
-        if len(units) < 2:
-            return None
-        singles = [self._booklet((unit,), UNLIMITED) for unit in units]
-        if any(single is None or not single.rates or min(single.rates.values()) <= 0 for single in singles):
-            return None
-        requirements = [1 / min(single.rates.values()) for single in singles if single is not None]
-        cells = np.indices([len(unit.cells) for unit in units]).reshape(len(units), -1)
-        parts = [
-            requirement / sum(requirements) * single.channel.matrix[answers]
-            for requirement, single, answers in zip(requirements, singles, cells, strict=True)
-            if single is not None
-        ]
-        return np.asarray(np.hstack(parts))
-
-    def _response(self, cells: int) -> Channel:
-        """Return randomized response among the cells, within epsilon and the cap on eta."""
-        response = randomized_response(cells, self.epsilon)
-        if self.eta is not None and (variation := float(total_variation(response))) > self.eta:
-            return response.erase(min(1.0, 1 - self.eta / variation + 1e-15))
-        return response
+            names = " and ".join(question.name for unit in units for question in unit.questions)
+            remedy = "join answers, or name both in `everyone`"
+            setting = "[[targets]]" if self.pairs.get(units) else "[budget] together"
+            raise type(error)(f"{setting}: {names}: {error} ({remedy})") from None
 
 
 def needs_of(unit: Unit, known_design: tuple[float, float | None, float] | None = None) -> Needs:
