@@ -90,6 +90,11 @@ class BookletDesigner:
         """The channels so far, by the kinds of their units and further targets."""
         return {}
 
+    @property
+    def _is_coarse(self) -> bool:
+        """True to compare budgets, where a design for each of them is enough."""
+        return not self.certify and not self.search_joint
+
     def booklet(
         self, units: tuple[Unit, ...], deadline: Deadline, further: FurtherTargets | None = None
     ) -> Booklet | None:
@@ -128,13 +133,9 @@ class BookletDesigner:
         if len(units) > 1 or further:
             return self._design(units, further, deadline)
         best: tuple[Channel, Design | None] | None = None
-        found_units, best_units, fewest, error, rests_on_rare_reports = (
-            None,
-            units,
-            math.inf,
-            SolverError("no channel"),
-            True,
-        )
+        found_units: tuple[Unit, ...] | None = None
+        best_units, fewest, error = units, math.inf, SolverError("no channel")
+        rests_on_rare_reports = True
         for nearby in (units, *smoothed_units(units)):
             try:
                 result = self._design(nearby, further, deadline, prove=self.certify and nearby is units)
@@ -154,6 +155,8 @@ class BookletDesigner:
             if required <= booklet.respondents * (1 + BOOKLET_RTOL) < math.inf:
                 rests_on_rare_reports = False
                 break
+            if self._is_coarse and not units[0].plain:
+                return best
         if best is None:
             raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
         if not rests_on_rare_reports or found_units is None:
@@ -248,7 +251,7 @@ class BookletDesigner:
             criterion = criterion_of(targets, pilot)
         utility, constraints = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
         is_unit = len(units) == 1 and not units[0].plain
-        is_table_entry = is_unit and not self.certify and not self.search_joint
+        is_table_entry = is_unit and self._is_coarse
         method: ThresholdColumns | None = None
         if is_unit:
             method = ThresholdColumns(UNIT_GAP, self.starts.get(units) if is_table_entry else None)

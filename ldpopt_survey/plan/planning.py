@@ -385,8 +385,8 @@ class Planning:
     @cached_property
     def split(self) -> float:
         """The respondents if the budget is split over all questions; inf where that is out of reach."""
-        if not self.shared_units:
-            return self.respondents
+        if not self.shared_units or len(self.shared_units) + len(self.common_units) == 1:
+            return self.respondents  # Nothing is there to split.
         if any(self.spec.groups_of(target) is None for target in self.spec.targets):
             return math.inf  # a split plan would have to be designed to know it
         known_designs = (

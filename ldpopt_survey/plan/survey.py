@@ -183,5 +183,7 @@ def respondents_needed(
                     respondents = min(planning.respondents, split.respondents)
             except InvalidInput:
                 continue
+            # A plan for a smaller budget is within this one, too.
+            respondents = min([respondents, *(known.respondents for known in requirements if known.epsilon <= epsilon)])
             requirements.append(BudgetRequirement(epsilon, respondents, people_to_invite(variant, respondents)))
     return requirements

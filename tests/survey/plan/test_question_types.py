@@ -52,9 +52,9 @@ def set_of() -> Iterator[type[QuestionSpec]]:
         def members(self) -> np.ndarray:
             return np.array(list(product((0, 1), repeat=len(self.options))))
 
-        def design(self, epsilon: float, eta: float | None, deadline: Deadline) -> Design:
+        def design(self, epsilon: float, eta: float | None, deadline: Deadline, certify: bool = True) -> Design:
             wanted = FisherInformation(self.shares, AOptimal(self.members @ self.members.T), inputs=self.categories)
-            return optimal_channel(wanted, LocalDP(epsilon), **deadline.passed)
+            return optimal_channel(wanted, LocalDP(epsilon), certify=certify, **deadline.passed)
 
     yield SetOf
     del QuestionSpec.types["set of"]
