@@ -169,7 +169,8 @@ def respondents_needed(
     [BudgetRequirement(epsilon=1.0, respondents=1799, invited=1799)]
     """
     questions = tuple(replace(question, epsilon=None) for question in spec.questions)
-    requirements, starts, units = [], dict[tuple[Unit, ...], Channel](), None
+    requirements: list[BudgetRequirement] = []
+    starts, units = dict[tuple[Unit, ...], Channel](), None
     with watched(time_limit, progress) as deadline:
         for number, epsilon in enumerate(epsilons):
             variant = replace(spec, epsilon=epsilon, questions=questions)
