@@ -185,6 +185,7 @@ def respondents_needed(
             except InvalidInput:
                 continue
             # A plan for a smaller budget is within this one, too.
-            respondents = min([respondents, *(known.respondents for known in requirements if known.epsilon <= epsilon)])
+            smaller_budgets = (other for other in requirements if other.epsilon <= epsilon)
+            respondents = min([respondents, *(other.respondents for other in smaller_budgets)])
             requirements.append(BudgetRequirement(epsilon, respondents, people_to_invite(variant, respondents)))
     return requirements
