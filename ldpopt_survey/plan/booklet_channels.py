@@ -195,8 +195,7 @@ class BookletDesigner:
     def _design(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline, prove: bool = True
     ) -> tuple[Channel, Design | None] | None:
-        etas = [cap for cap in (self.eta, *(q.eta for unit in units for q in unit.questions)) if cap is not None]
-        eta = min(etas, default=None)
+        eta = self.cap(units)
         if len(units) == 1 and units[0].plain and not further and (units[0].as_one or eta is not None):
             design = units[0].questions[0].design(self.epsilon, eta, deadline.inner, certify=prove)
             # A proof for uniform shares does not hold for a question with another pilot.
@@ -210,10 +209,7 @@ class BookletDesigner:
         if len(units) == 1 and units[0].has_number:
             return self._channel_with_numbers(units[0], eta, pilot, targets, deadline), None
         if not further and is_known(units) and len({t.variance for t in targets}) == 1:
-            response = randomized_response(k, self.epsilon)
-            if eta is not None and (variation := float(total_variation(response))) > eta:
-                response = response.erase(min(1.0, 1 - eta / variation + 1e-15))
-            return response, None
+            return self.response(units), None
         if len(units) > 1 and not further and any(q.test for unit in units for q in unit.questions):
             return None
         if not self.search_joint and len(units) > 1 and not further:
@@ -235,7 +231,7 @@ class BookletDesigner:
         ):
             return None
         if len(units) == 1 and further and k > MAX_UNIT_CELLS:
-            return self.response(k), None
+            return self.response(units), None
         if len(units) > 1 and further and k > MAX_TABLE_CELLS:
             raise invalid("answers to all together", f"at most {MAX_TABLE_CELLS}", k)
         if len(units) > 1 and further and k > MAX_CELLS:
@@ -279,7 +275,7 @@ class BookletDesigner:
             return max(booklets, key=lambda booklet: min(booklet.rates.values())).channel, None
         best = self.without_rare_reports(units, design.channel, pilot, targets)
         if further is not None:
-            response_booklet = booklet_of(units, self.response(k), None, pilot, targets)
+            response_booklet = booklet_of(units, self.response(units), None, pilot, targets)
             best = response_booklet if min(response_booklet.rates.values()) > min(best.rates.values()) else best
         return best.channel, None
 
@@ -305,7 +301,7 @@ class BookletDesigner:
             assert single is not None
             matrix = np.asarray(np.kron(matrix, single.channel.matrix))
         booklets = [
-            booklet_of(units, channel, None, pilot, targets) for channel in (self.response(len(pilot)), Channel(matrix))
+            booklet_of(units, channel, None, pilot, targets) for channel in (self.response(units), Channel(matrix))
         ]
         return max(booklets, key=lambda booklet: min(booklet.rates.values())).channel
 
@@ -391,7 +387,8 @@ class BookletDesigner:
         """Return the channel (K, m) that reports on one unit, drawn by a public coin; None for a single unit."""
         if len(units) < 2:
             return None
-        singles = [self.booklet((unit,), UNLIMITED) for unit in units]
+        within_cap = self if (eta := self.cap(units)) == self.eta else replace(self, eta=eta)
+        singles = [within_cap.booklet((unit,), UNLIMITED) for unit in units]
         if any(single is None or not single.rates or min(single.rates.values()) <= 0 for single in singles):
             return None
         requirements = [1 / min(single.rates.values()) for single in singles if single is not None]
@@ -403,12 +400,18 @@ class BookletDesigner:
         ]
         return np.asarray(np.hstack(parts))
 
-    def response(self, cells: int) -> Channel:
-        """Return randomized response among the cells, within epsilon and the cap on eta."""
-        response = randomized_response(cells, self.epsilon)
-        if self.eta is not None and (variation := float(total_variation(response))) > self.eta:
-            return response.erase(min(1.0, 1 - self.eta / variation + 1e-15))
+    def response(self, units: Sequence[Unit]) -> Channel:
+        """Return randomized response among the cells of units, within epsilon and their cap on eta."""
+        response = randomized_response(math.prod(len(unit.cells) for unit in units), self.epsilon)
+        eta = self.cap(units)
+        if eta is not None and (variation := float(total_variation(response))) > eta:
+            return response.erase(min(1.0, 1 - eta / variation + 1e-15))
         return response
+
+    def cap(self, units: Sequence[Unit]) -> float | None:
+        """Return the cap on eta of a report on these units: the smallest of theirs and of the budget's, if any."""
+        etas = (self.eta, *(question.eta for unit in units for question in unit.questions))
+        return min((eta for eta in etas if eta is not None), default=None)
 
     def _reports_to_estimate(self, booklet: Booklet) -> float:
         """Return the fewest reports on a booklet, unrounded, that make all shares with a target estimable."""

@@ -239,9 +239,7 @@ class BookletPlanner:
                 constraints = limits(self.epsilon, self.eta)
                 pool.append(balanced_channel(binding_targets(targets), pilot, constraints, deadline, CAPPED_ROUNDS))
             alternatives.append(
-                reweighed_channel(
-                    pool, self.designer.response(len(pilot)), pilot, targets, MIN_REPORT_PROBABILITY, self.eta
-                )
+                reweighed_channel(pool, self.designer.response(units), pilot, targets, MIN_REPORT_PROBABILITY, self.eta)
             )
         for alternative in alternatives:
             if alternative is not None and (pilot @ alternative.matrix).min() >= MIN_REPORT_PROBABILITY:
@@ -323,7 +321,7 @@ class BookletPlanner:
         pilot, targets = product_of(booklet.units)
         if len(booklet.units) < 2 or not targets or set(booklet.units) in map(set, self.pairs):
             return booklet
-        response = self.designer.response(len(pilot))
+        response = self.designer.response(booklet.units)
 
         def mix_with_response(share: float) -> Booklet:
             parts = [

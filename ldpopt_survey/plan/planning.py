@@ -349,9 +349,9 @@ class Planning:
         name = " + ".join(dict.fromkeys(part.option_of or part.name for part in booklet.parts))
         if booklet.design is not None:
             designs[name] = booklet.design
+        cap = _smallest_cap(eta, *(question.eta for unit in booklet.units for question in unit.questions))
         if len(booklet.parts) > 1:
-            exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=eta, inputs=cells_of(booklet.parts))
-            cap = _smallest_cap(eta, *(question.eta for unit in booklet.units for question in unit.questions))
+            exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=cap, inputs=cells_of(booklet.parts))
             planned = PlannedQuestion(
                 name, "", exact, parts=booklet.parts, pilot=booklet.pilot, probability=share, eta_cap=cap
             )
@@ -364,7 +364,6 @@ class Planning:
             }
             return replace(planned, expected=expected)
         (question,) = booklet.units[0].questions
-        cap = _smallest_cap(eta, question.eta)
         exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=cap, inputs=question.categories)
         answering = (1 - self.spec.nonresponse) / self.spec.design_effect
         respondents = None if self.answering is None else self.answering * float(share)

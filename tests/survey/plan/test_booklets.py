@@ -374,3 +374,25 @@ def test_a_joint_design_of_the_pair_of_a_table_is_one_booklet(answers: tuple[int
     planned = plan_survey(SurveySpec("s", questions, epsilon=2.0, design="joint", together=(("q0", "q1"),)))
     (booklet,) = planned.plan.questions
     assert np.linalg.matrix_rank(booklet.channel.matrix, tol=1e-6) == math.prod(answers)
+
+
+SKIP = {"asked_if": {"q0": ["no"]}}
+OWN_CAPS = {
+    "a skip pattern in a table": ({"eta": 0.3}, SKIP, {}, {"epsilon": 8.0, "delta": 1e-6, "together": (("q0", "q1"),)}),
+    "a wanted table": ({"eta": 0.01}, {}, {}, {"epsilon": 0.5, "eta": 0.2, "together": (("q0", "q1"),)}),
+    "two caps": ({"eta": 0.01}, {"eta": 0.1}, {}, {"epsilon": 2.0, "delta": 0.3, "eta": 0.8}),
+    "a table of a pattern and another": ({}, SKIP | {"eta": 0.01}, {}, {"epsilon": 4.0, "together": (("q0", "q2"),)}),
+}
+
+
+@pytest.mark.parametrize("case", OWN_CAPS)
+def test_a_shared_report_keeps_the_cap_on_eta_of_each_of_its_questions(case: str) -> None:
+    """Also where it is mixed with randomized response among all answers, or with reports on single questions."""
+    *caps, settings = OWN_CAPS[case]
+    pilots = ((0.6, 0.4), (0.2, 0.8), (0.5, 0.3, 0.2))
+    answers = (("no", "yes"), ("no", "yes"), ("no", "yes", "often"))
+    questions = tuple(QuestionSpec(f"q{i}", answers[i], pilot=pilots[i], **more) for i, more in enumerate(caps))
+    for question in plan_survey(SurveySpec("s", questions, **settings)).plan.questions:
+        names = {part.name for part in question.answers}
+        own_caps = [more["eta"] for i, more in enumerate(caps) if "eta" in more and f"q{i}" in names]
+        assert question.eta <= min([1.0, *own_caps])  # That of its exact probabilities.
