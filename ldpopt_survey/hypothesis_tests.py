@@ -8,8 +8,8 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import chdtrc, chdtri, fdtrc, gammaln, xlogy
 
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.errors import invalid
@@ -76,10 +76,12 @@ def chi_squared_result(name: str, statistic: float, degrees: int, denominator: f
     if degrees == 0:
         return TestResult(name, 0.0, 0, 1.0, denominator)
     if math.isinf(denominator):
-        return TestResult(name, statistic, degrees, float(chdtrc(degrees, statistic)))
+        return TestResult(name, statistic, degrees, float(scipy.special.chdtrc(degrees, statistic)))
     denominator_degrees = denominator - degrees + 1
     f_statistic = statistic * denominator_degrees / (denominator * degrees)
-    return TestResult(name, statistic, degrees, float(fdtrc(degrees, denominator_degrees, f_statistic)), denominator)
+    return TestResult(
+        name, statistic, degrees, float(scipy.special.fdtrc(degrees, denominator_degrees, f_statistic)), denominator
+    )
 
 
 def wald_result(
@@ -135,7 +137,7 @@ def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
     """
     from scipy.stats import ncx2
 
-    critical = chdtri(degrees, check_level(level, "level")) if degrees else math.inf
+    critical = scipy.special.chdtri(degrees, check_level(level, "level")) if degrees else math.inf
     return Power(float(ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
 
 
@@ -239,7 +241,7 @@ def goodness_of_fit_power(channel: ChannelLike, p0: ArrayLike, p1: ArrayLike, n:
     null = _ScoreForm.from_null(channel, p0)
     m1 = _marginal(channel, p1, "p1")
     n, level = positive_integer(n, "n"), check_level(level, "level")
-    critical = float(chdtri(null.degrees, level)) if null.degrees else math.inf
+    critical = float(scipy.special.chdtri(null.degrees, level)) if null.degrees else math.inf
     if math.comb(n + len(m1) - 1, len(m1) - 1) <= MAX_ENUMERATED_TABLES:
         tables = compositions(n, len(m1))
         is_rejected = (n * null.form(tables / n) > critical) | (tables[:, ~null.is_possible] > 0).any(axis=1)
@@ -284,7 +286,7 @@ def respondents_for_power(
         return 1
     from scipy.stats import ncx2
 
-    critical = chdtri(null.degrees, level)
+    critical = scipy.special.chdtri(null.degrees, level)
     upper = 1.0
     while ncx2.sf(critical, null.degrees, upper) < power:
         upper *= 2
@@ -404,4 +406,7 @@ def compositions(n: int, m: int) -> Array:
 
 def log_multinomial(tables: Array, m: Array) -> Array:
     """Compute the log-probability of every row of counts under the multinomial of `m`."""
-    return np.asarray(gammaln(tables.sum(axis=1) + 1) + (xlogy(tables, m) - gammaln(tables + 1)).sum(axis=1))
+    return np.asarray(
+        scipy.special.gammaln(tables.sum(axis=1) + 1)
+        + (scipy.special.xlogy(tables, m) - scipy.special.gammaln(tables + 1)).sum(axis=1)
+    )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr
+import scipy
 
 from ldpopt.errors import InvalidInput
 from ldpopt.extras import pa, pc
@@ -159,18 +159,18 @@ def discloses(groups: Codes, answers: Codes, excludes: bool = False) -> bool:
     baseline_errors = n - baseline_counts.sum()
     if (
         n - correct_guesses <= (1 - DISCLOSURE_ERROR_REDUCTION) * baseline_errors
-        and bdtr(n - correct_guesses, n, baseline_errors / n) <= MAX_CHANCE_PROBABILITY
+        and scipy.special.bdtr(n - correct_guesses, n, baseline_errors / n) <= MAX_CHANCE_PROBABILITY
     ):
         return True
     chance = MAX_CHANCE_PROBABILITY / count
     group_errors, expected = sizes - first, 1 - shares[commonest_answers]
     is_settled = group_errors <= (1 - GROUP_ERROR_REDUCTION) * expected * sizes
-    if (bdtr(group_errors, sizes, expected)[is_settled] <= chance).any():
+    if (scipy.special.bdtr(group_errors, sizes, expected)[is_settled] <= chance).any():
         return True
     is_rare = (
         table <= MAX_EXCLUDED_FREQUENCY_RATIO * sizes[:, None] * shares if excludes else np.zeros_like(table, bool)
     )
-    return bool((bdtr(table, sizes[:, None], shares)[is_rare] <= chance / k).any())
+    return bool((scipy.special.bdtr(table, sizes[:, None], shares)[is_rare] <= chance / k).any())
 
 
 def order_discloses(ranks: Codes, answers: Codes) -> bool:

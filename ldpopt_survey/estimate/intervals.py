@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from statistics import NormalDist
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from ldpopt.errors import invalid
 from ldpopt.values.distribution import Array, number
@@ -311,9 +311,13 @@ def two_sided(level: float, degrees: float = math.inf) -> float:
     degrees : degrees of freedom: inf for the normal distribution. With none the value is inf.
     """
     tail = (1 - level) / 2
-    if degrees <= 0:
+    if degrees <= 0 or tail <= 0:
         return math.inf
-    return -float(ndtri(tail) if math.isinf(degrees) else stdtrit(degrees, tail))
+    if math.isinf(degrees):
+        return -NormalDist().inv_cdf(tail)
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(degrees, tail))
 
 
 def wald_half_widths(
@@ -422,6 +426,7 @@ def max_normal_quantile(correlation: Array, level: float, degrees: float = math.
 
 @lru_cache(maxsize=64)
 def _max_quantile(raw: bytes, size: int, level: float, degrees: float) -> float:
+    from scipy.special import ndtri
     from scipy.stats import chi2, qmc
 
     correlation = np.frombuffer(raw).reshape(size, size)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, stdtr
 
 from ldpopt.channel import Label
 from ldpopt.errors import invalid
@@ -156,6 +155,8 @@ def p_values_of(statistics: Array, degrees: float, unit_fractions: Array | None 
         noise, which is known. The p-value is then the larger one of Student's with the variance of the units, valid by
         itself, and the normal one with the noise.
     """
+    from scipy.special import ndtr, stdtr
+
     size = np.abs(statistics)
     if degrees <= 0:
         return np.ones_like(size)

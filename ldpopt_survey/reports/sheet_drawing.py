@@ -9,6 +9,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,7 @@ def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:
 
     Returns a warning for each missing font.
     """
-    import matplotlib
-
-    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    folder = Path(str(distribution("matplotlib").locate_file("matplotlib/mpl-data/fonts/ttf")))  # without its import
     for style, name in (("", "DejaVuSans.ttf"), ("B", "DejaVuSans-Bold.ttf")):
         pdf.add_font(FAMILY, style, folder / name)
     characters_needed = {c for text in texts for c in text if c.isprintable() and not c.isspace()}

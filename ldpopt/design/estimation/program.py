@@ -47,8 +47,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
-from scipy import sparse
+import scipy
 
 from ldpopt.design.cones import ConeProgram
 from ldpopt.design.estimation.relaxation import MASS_CLASSES, PolicyCone, PolicyRelaxation, Relaxation
@@ -93,7 +92,7 @@ def fisher_program(
     units = np.where(is_constant, 1.0, constant_unit)  # of the weights w
     program = ConeProgram()
     w, level = program.variables(n), program.variables(1)
-    program.put("nonnegative", np.zeros(n), (w, sparse.eye_array(n)))
+    program.put("nonnegative", np.zeros(n), (w, scipy.sparse.eye_array(n)))
     total_equation = program.put("zero", -np.ones(1), (w, units[None]))
     balance_equations = program.put(
         "zero", np.zeros(k - 1), (w, ((columns / prior_masses[:, None] - 1) / gain).T[is_independent])
@@ -269,7 +268,7 @@ def relax_policy(
     scale = float(np.abs(form_of(gram, np.zeros(k))).max()) or 1.0
     rows, weights = cp.Variable(k), cp.Variable(len(first_faces), nonneg=True)
     face_products = np.einsum("nx,ny->nxy", faces[first_faces], faces[second_faces])
-    products_matrix = sparse.csr_array(
+    products_matrix = scipy.sparse.csr_array(
         ((face_products + face_products.transpose(0, 2, 1)) / 2).reshape(len(first_faces), k * k).T
     )
     # (s.p)(rows.s) is linear in `rows`: one matrix for each of its entries.

@@ -28,8 +28,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
-import scipy.sparse
+import scipy
 
 from ldpopt.design.estimation.relaxation import Relaxation
 from ldpopt.numbers.tolerances import PAIRED_GAIN, PAIRED_GAP

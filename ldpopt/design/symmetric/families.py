@@ -17,7 +17,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from ldpopt.design.kernel.sets import Members
 from ldpopt.errors import SolverError
@@ -200,6 +199,8 @@ def _weigh_sets(
 
     Returns the fraction and the sets' weights.
     """
+    from scipy.optimize import linprog
+
     group = np.repeat(np.arange(len(turning.sizes)), turning.sizes)
     size, m = float(weights.sum()), len(sets)
     rows = (orbits / turning.sizes[:, None]) @ weights / size

@@ -22,7 +22,6 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import nnls
 
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_patterns, needs_uniform_prior, proof_by
 from ldpopt.design.constraints.repair import stochastic
@@ -273,10 +272,12 @@ def flat_sets(k: int, size: int) -> tuple[Members, Array]:
 
     The spectra are those of all rotations of the sets.
     """
-    rng = np.random.default_rng([k, size])
-    target_spectrum = np.full(k // 2, size * (k - size) / (k - 1))
     if size in (1, k - 1):
         return np.arange(k)[None, :] < size, np.ones(1)
+    from scipy.optimize import nnls
+
+    rng = np.random.default_rng([k, size])
+    target_spectrum = np.full(k // 2, size * (k - size) / (k - 1))
     count = DRAWS_PER_FREQUENCY * (k // 2)
     for _ in range(MAX_DRAWS):
         sets = rng.permuted(np.tile(np.arange(k) < size, (count, 1)), axis=1)
