@@ -40,7 +40,6 @@ from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import Array, positive_integer, unit_interval
 from ldpopt.values.results import Result
 from ldpopt_survey.estimate.linear import asymptotic_covariance, contrast_variances
-from ldpopt_survey.plan.booklet import merge_rare_reports
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 
@@ -324,29 +323,24 @@ def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Dea
     """
     planned = Channel(question.channel.matrix)
     criterion = booklet_criterion(question) if _has_criterion(question) else None
-    best, best_eta = planned, 0.0
-    if not question.parts or len(question.categories) <= MAX_DESIGNED_CELLS:  # sheets near it are better ones
-        utility, turn = FisherInformation(question.shares, criterion or AOptimal()), deadline.turn(0, 3)
-        best = optimal_channel(utility, LocalDP(question.epsilon), certify=False, **turn.passed).channel
-        best_eta = float(total_variation(best))
+    is_capped, best, without_cap = question.eta_cap is not None, planned, None
 
     def designed(turn: int, eta: float | None, reference: Channel) -> Sheet | None:
         settings = D, simpler, deadline.turn(turn, 3), thorough, criterion, eta, reference
         return design_sheet(question.shares, question.epsilon, *settings)
 
-    without_cap, is_capped = None, question.eta_cap is not None
-    if best_eta <= (1 + MAX_ETA_EXCESS) * question.eta:
-        without_cap = designed(1, None, best)
-        if without_cap is None or _eta(without_cap) <= (question.eta_cap or question.eta):
-            return without_cap
+    if not is_capped and (not question.parts or len(question.categories) <= MAX_DESIGNED_CELLS):
+        utility, turn = FisherInformation(question.shares, criterion or AOptimal()), deadline.turn(0, 3)
+        best = optimal_channel(utility, LocalDP(question.epsilon), certify=False, **turn.passed).channel
+        if float(total_variation(best)) <= (1 + MAX_ETA_EXCESS) * question.eta:
+            without_cap = designed(1, None, best)  # Sheets near the best channel are better ones.
+            if without_cap is None or _eta(without_cap) <= question.eta:
+                return without_cap
     within_cap = designed(2, question.eta_cap or question.eta, planned)
-    if within_cap is None and is_capped:
-        return None
     if within_cap is None:
-        return without_cap or designed(2, None, best)
+        return None if is_capped else without_cap or designed(2, None, best)
     if (
         without_cap is not None
-        and not is_capped
         and _eta(without_cap) <= (1 + MAX_ETA_EXCESS) * question.eta
         and within_cap.error > (1 + MAX_ETA_COST) * without_cap.error
     ):
@@ -470,9 +464,8 @@ def design_sheet(
     if planned is None:
         planned = optimal_channel(utility, limits, certify=False, **turn.passed).channel
     best_error = float(utility.value(planned))
-    start = planned if planned.shape[1] <= D else merge_rare_reports(planned, pilot, 1 / D)
     turn = deadline.turn(2, 3)  # rounding often gives fewer reports
-    designs.append(optimal_channel(utility, constraints, method=Rounded(start), certify=False, **turn.passed))
+    designs.append(optimal_channel(utility, constraints, method=Rounded(planned), certify=False, **turn.passed))
     smallest_error = min(design.value for design in designs)
     if not smallest_error < np.inf:
         return None
@@ -509,30 +502,29 @@ def _cheapest_merges(weights: Integers, utility: FisherInformation) -> list[tupl
     """The pairs of reports whose merging leaves the least sum of variances, up to rounding; all where none is left.
 
     The sum is the trace of F^T J^-1 F but for a constant, where J is the sum of q q^T / (q @ pilot) over the reports q.
+    Merging the reports a and b subtracts v v^T from J. Here v = (p_b a - p_a b) / sqrt(p_a p_b (p_a + p_b)), and p_a is
+    a @ pilot.
+    So the trace grows by |F^T J^-1 v|^2 / (1 - v^T J^-1 v) [Sherman and Morrison].
     """
-    pilot = np.asarray(utility.prior)
+    pilot, columns = np.asarray(utility.prior), weights.astype(np.float64)
     criterion: Any = utility.criterion
-    factor = criterion.factor(len(pilot))
+    masses = pilot @ columns
+    inverse = np.linalg.inv((columns / masses) @ columns.T)
+    loadings = criterion.factor(len(pilot)).T @ inverse @ columns
     first, second = np.triu_indices(weights.shape[1], 1)
-    columns = weights.astype(np.float64)
+    first_mass, second_mass = masses[first], masses[second]
 
-    def terms(reports: Array) -> Array:
-        return np.asarray(np.einsum("xn,yn->nxy", reports, reports) / (pilot @ reports)[:, None, None])
+    def form(products: Array) -> Array:
+        """Compute v^T M v of every pair from the products a^T M b of all reports."""
+        squares = np.diag(products)
+        cross = 2 * first_mass * second_mass * products[first, second]
+        total = second_mass**2 * squares[first] - cross + first_mass**2 * squares[second]
+        return np.asarray(total / (first_mass * second_mass * (first_mass + second_mass)))
 
-    information = terms(columns)
-    merged_information = (
-        information.sum(axis=0)
-        - information[first]
-        - information[second]
-        + terms(columns[:, first] + columns[:, second])
-    )
-    scale = np.trace(merged_information, axis1=1, axis2=2)[:, None, None] / len(pilot)
-    is_regular = np.linalg.eigvalsh(merged_information / scale)[:, 0] > 1e-12
+    remaining = 1 - form(columns.T @ inverse @ columns)
     losses = np.full(len(first), np.inf)
-    losses[is_regular] = np.einsum(
-        "xr,nxy,yr->n", factor, np.linalg.inv(merged_information[is_regular]), factor, optimize=True
-    )
-    is_smallest = losses <= losses.min() * (1 + 1e-6)
+    np.divide(np.maximum(form(loadings.T @ loadings), 0), remaining, out=losses, where=remaining > 1e-9)
+    is_smallest = losses <= losses.min() + 1e-6 * float(np.sum(loadings**2 / masses))
     return list(zip(first[is_smallest].tolist(), second[is_smallest].tolist(), strict=True))
 
 

@@ -15,9 +15,10 @@ repaired and improved by moves.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -26,16 +27,11 @@ import numpy.typing as npt
 from ldpopt.channel import Channel, ChannelLike, as_channel
 from ldpopt.design.candidate import Ask, Candidate, Limit, Method, needs_columns
 from ldpopt.design.design import Design
-from ldpopt.design.integers.search import (
-    Moves,
-    Task,
-    is_sum_of_variances,
-    polished,
-    refusal,
-    unrestricted,
-    worth_of,
-)
-from ldpopt.design.patterns.proof_levels import Integers, integer_columns, merge_proportional
+from ldpopt.design.integers.levels import level_starts
+from ldpopt.design.integers.search import MAX_FEW_INPUTS, Moves
+from ldpopt.design.integers.task import Task, refusal, unrestricted
+from ldpopt.design.integers.worth import is_sum_of_variances, worth_of
+from ldpopt.design.patterns.proof_levels import Integers, as_matrix, integer_columns, merge_proportional
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_integer, solve_linear
 from ldpopt.design.utilities.base import columns_of
@@ -108,9 +104,9 @@ class IntegerColumnsProgram:
         return values[:-1], costs[:-1]
 
 
+MAX_IMPROVED_CHANNELS = 2  # With few inputs, further climbs improve so many of the best ends.
+MAX_REPAIRED = 3  # If floats exceed a cap, the search within tighter ones begins at so many of the best ends.
 MAX_MOVES_PER_STEP = 5_000  # Single-unit moves that are tried for each move that is made.
-# The number of the best ends of climbs that further climbs improve, with few inputs and with more than that.
-MAX_IMPROVED_CHANNELS, MAX_IMPROVED_CHANNELS_MANY_INPUTS, MAX_FEW_INPUTS = 2, 1, 8
 
 
 @dataclass(frozen=True)
@@ -146,58 +142,65 @@ class Rounded(Method, preference=20, integral=True):
         channel = None if start is None else as_channel(start, "start")
         if channel is not None and channel.shape[0] != (inputs := len(problem.labels)):
             raise invalid("start", f"a channel with {inputs} inputs", channel.shape[0])
-        for tighter in (False, True):
-            task = Task.from_problem(problem, tighter)
-            weights = roundings(task, channel)
-            if task.measured(weights):
-                break
-        else:
-            raise SolverError("rounding to a denominator: the floats of what was found exceed the constraints")
+        task, weights = roundings(Task.from_problem(problem), channel)
         note = "rounded, not searched exhaustively: a better channel may exist"
         return task.candidate(free, weights, "repaired rounding, and units moved between outputs", note)
 
 
-def roundings(task: Task, start: Channel | None) -> Integers:
+def roundings(task: Task, start: Channel | None) -> tuple[Task, Integers]:
     """Find the best weights by rounding and moving units.
 
-    It starts from a channel, usually the optimum without a denominator, and from others.
+    It starts from a channel, usually the optimum without a denominator, and from others. Returns the task as well. Its
+    caps are a little tighter if the floats of the weights exceeded the constraints.
     """
-    starts = []
-    if start is not None:  # one row for each of the problem's merge_proportional inputs
-        rows = (
-            np.unique(task.problem.reduction.classes, return_index=True)[1]
-            if task.utility.pair is not None
-            else slice(None)
-        )
-        starts.append(start.matrix[rows])
+    channels, worth = [], worth_of(task)
+    if start is not None:
+        has_merged_inputs = task.utility.pair is not None
+        rows = np.unique(task.problem.reduction.classes, return_index=True)[1] if has_merged_inputs else slice(None)
+        channels.append(start.matrix[rows])
+    starts = list(level_starts(task, worth, channels[0])) if channels and worth is not None else []
     decisions = task.utility.decisions
     if decisions is None:
         k, ratio = task.inputs, float(task.ratio) if task.ratio is not None else 1e9
-        for blocks in range(2, k + 1):  # Randomized response over blocks of neighbors.
+        # Randomized response among blocks of inputs.
+        for blocks in range(2, k + 1) if k <= MAX_FEW_INPUTS or not starts else (k,):
             entries = np.where((np.arange(k) * blocks // k)[:, None] == np.arange(blocks), ratio, 1.0)
-            starts.append(entries / entries.sum(axis=1, keepdims=True))
-        starts.append(np.ones((k, 1)))  # It is uninformative, and always available.
+            channels.append(entries / entries.sum(axis=1, keepdims=True))
+        channels.append(np.ones((k, 1)))  # It is uninformative, and always available.
     else:  # outputs have a meaning: the other channels always take one decision
-        starts += [np.tile(decision_row, (task.inputs, 1)) for decision_row in np.eye(len(decisions))]
-    near_starts = [weights for channel in starts if (weights := _rounded(task, channel)) is not None]
-    uninformative = task.total * starts[-1].astype(np.int64)
+        channels += [np.tile(decision_row, (task.inputs, 1)) for decision_row in np.eye(len(decisions))]
+    starts += [weights for channel in channels if (weights := _rounded(task, channel)) is not None]
+    uninformative = task.total * channels[-1].astype(np.int64)
+    ends = _improved(task, starts) or [uninformative]
+    if not task.measured(ends[0]):
+        task = Task.from_problem(task.problem, tighter=True)
+        repaired = [_rounded(task, as_matrix(weights, task.total)) for weights in ends[:MAX_REPAIRED]]
+        ends = _improved(task, [weights for weights in repaired if weights is not None]) or [uninformative]
+    if not task.measured(ends[0]):
+        raise SolverError("rounding to a denominator: the floats of what was found exceed the constraints")
+    return task, ends[0]
+
+
+def _improved(task: Task, starts: list[Integers]) -> list[Integers]:
+    """Move units from each start, and list the ends, the best one first."""
 
     def rank(weights: Integers) -> tuple[float, int]:
         return task.value(weights), -weights.shape[1]
 
     if (worth := worth_of(task)) is None:
-        rounds = task.problem.deadline.rounds(near_starts)
-        return max([_polished_if_small(task, weights) for weights in rounds] or [uninformative], key=rank)
+        rounds = task.problem.deadline.rounds(starts)
+        return sorted((_polished_if_small(task, weights) for weights in rounds), key=rank, reverse=True)
     moves = Moves(task, worth)
     # From channels that determine some quantities only, the first moves are many; others usually lead further.
-    determining = [weights for weights in near_starts if moves.worth_of_weights(weights) > -math.inf]
-    rounds = task.problem.deadline.rounds(determining or near_starts)
-    climbed = sorted(map(moves.climb, rounds), key=rank, reverse=True)
-    is_any_determining = bool(climbed) and moves.worth_of_weights(climbed[0]) > -math.inf
-    count = MAX_IMPROVED_CHANNELS if task.inputs <= MAX_FEW_INPUTS else MAX_IMPROVED_CHANNELS_MANY_INPUTS
-    near_best = climbed[:count] if is_any_determining else climbed
+    determining = [weights for weights in starts if moves.worth_of_weights(weights) > -math.inf]
+    ends = sorted(map(moves.climb, task.problem.deadline.rounds(determining or starts)), key=rank, reverse=True)
+    is_any_determining = bool(ends) and moves.worth_of_weights(ends[0]) > -math.inf
+    if is_any_determining and not task.measured(ends[0]):
+        return ends  # Others are sought within tighter caps.
+    count = MAX_IMPROVED_CHANNELS if task.inputs <= MAX_FEW_INPUTS else 1
+    near_best = ends[:count] if is_any_determining else ends
     improved = [moves.best(weights) for weights in task.problem.deadline.inner.rounds(near_best)]
-    return max(improved or climbed or [uninformative], key=rank)
+    return sorted([*improved, *ends], key=rank, reverse=True)
 
 
 def _rounded(task: Task, start: Array) -> Integers | None:
@@ -208,6 +211,38 @@ def _rounded(task: Task, start: Array) -> Integers | None:
     eta = Fraction(1) if task.cap is None else Fraction(task.cap, task.total)
     weights = integers_near(start, task.total, task.ratio, eta)
     return weights if has_fixed_outputs else merge_proportional(weights)
+
+
+MAX_POLISHING_MOVES = 400  # The most units that are moved
+
+
+def polished(task: Task, weights: Integers) -> Integers:
+    """Move single units of a row between outputs, as long as that improves the weights."""
+    best, value = weights, task.value(weights)
+    for _ in task.problem.deadline.inner.rounds(range(MAX_POLISHING_MOVES)):
+        step = max(
+            (
+                (task.value(changed_weights), index, changed_weights)
+                for index, changed_weights in enumerate(_single_unit_moves(task, best))
+            ),
+            key=lambda item: (item[0], -item[1]),
+            default=None,
+        )
+        if step is None or not step[0] > value + 1e-12 * abs(value):
+            return best
+        value, _, best = step
+    return best
+
+
+def _single_unit_moves(task: Task, weights: Integers) -> Iterator[Integers]:
+    k, m = weights.shape
+    for x, (giver, taker) in product(range(k), permutations(range(m), 2)):
+        if weights[x, giver] > 0:
+            changed_weights = weights.copy()
+            changed_weights[x, giver] -= 1
+            changed_weights[x, taker] += 1
+            if task.allows(changed_weights):
+                yield changed_weights
 
 
 def _polished_if_small(task: Task, weights: Integers) -> Integers:
@@ -268,7 +303,7 @@ class IntegerProgram(Method, reference="[KOV14]", preference=10, integral=True):
 
 def _search_with_cuts(task: Task, program: IntegerColumnsProgram, free: Design | None) -> tuple[Integers, bool]:
     """Find the best weights, and whether the solver proves that its columns allow no better ones."""
-    rounded_weights = roundings(task, None if free is None else free.channel)
+    _, rounded_weights = roundings(task, None if free is None else free.channel)
     column_worth, deadline = worth_of(task), task.problem.deadline
     assert column_worth is not None
     moves = Moves(task, column_worth)

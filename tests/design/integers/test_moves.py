@@ -5,7 +5,9 @@ import pytest
 
 from ldpopt import Denominator, LocalDP
 from ldpopt.design import AOptimal, FisherInformation, Rounded, optimal_channel
-from ldpopt.design.integers.search import Moves, Task, VarianceWorth
+from ldpopt.design.integers.search import Moves
+from ldpopt.design.integers.task import Task
+from ldpopt.design.integers.worth import VarianceWorth
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput
 
@@ -22,9 +24,9 @@ def test_moves_change_the_worth_by_the_predicted_update(kept):
     before = worth.parts(neighbors.columns)
     takers, givers, places = neighbors.changed(neighbors.moves)
     sums = before.sum(axis=0) + worth.parts(takers) + worth.parts(givers) - before[places].sum(axis=1)
-    moves, after = worth.after(neighbors, len(neighbors.moves))
-    assert len(moves)
-    assert after == pytest.approx(worth.value(sums)[np.searchsorted(neighbors.moves, moves)], rel=1e-9)
+    for moves, after in worth.after(neighbors):
+        assert len(moves)
+        assert after == pytest.approx(worth.value(sums)[np.searchsorted(neighbors.moves, moves)], rel=1e-9)
 
 
 def test_a_search_begins_at_a_given_channel():

@@ -196,8 +196,8 @@ def test_a_sheet_keeps_the_cap_on_eta_of_its_plan(asked, device):
 
 
 def test_a_sheet_that_exceeds_eta_is_named_with_both_numbers():
-    """Sheets of two dice for ten even answers within the eta of the best channel need many more respondents."""
-    plan = plan_survey(SurveySpec("s", (QuestionSpec("q", tuple("abcdefghij")),), epsilon=2.0)).plan
+    """Sheets for ten even answers within the eta of the best channel need many more respondents."""
+    plan = plan_survey(SurveySpec("s", (QuestionSpec("q", tuple("abcdefghij")),), epsilon=1.0)).plan
     paper = paper_survey(plan, TWO_D10)
     eta, intended = paper.exceeded["q"]
     assert (eta, intended) == (paper.plan.question("q").eta, plan.question("q").eta)
@@ -210,12 +210,12 @@ def test_a_sheet_that_exceeds_eta_is_named_with_both_numbers():
 def test_a_requested_cap_on_eta_is_recorded_and_kept_on_paper():
     """The sheet of the test above exceeds an eta that nobody requested; a requested one is in the plan's file."""
     question = QuestionSpec("q", tuple("abcdefghij"))
-    free = plan_survey(SurveySpec("s", (question,), epsilon=2.0)).plan
+    free = plan_survey(SurveySpec("s", (question,), epsilon=1.0)).plan
     assert "eta_cap" not in free.to_json()
     cap = free.question("q").eta
     for spec in (
-        SurveySpec("s", (question,), epsilon=2.0, eta=cap),
-        SurveySpec("s", (replace(question, eta=cap),), epsilon=2.0),
+        SurveySpec("s", (question,), epsilon=1.0, eta=cap),
+        SurveySpec("s", (replace(question, eta=cap),), epsilon=1.0),
     ):
         plan = Plan.from_json(plan_survey(spec).plan.to_json())
         assert plan.question("q").eta_cap == cap
