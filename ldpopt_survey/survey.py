@@ -28,6 +28,7 @@ from ldpopt_survey.sample.analysis import (
     Analysis,
     Findings,
     Selection,
+    counts_have_reports,
     estimate_counts,
     estimate_question,
     has_own_report,
@@ -74,26 +75,28 @@ class Survey(ByValue):
         return privatize_frame(self.plan, frame, randomness)[0]
 
     def estimates(self, counts: Counts, anytime: bool = False) -> dict[str, Estimate]:
-        """Estimate every question, by name, from counts of the plan's reports.
+        """Estimate every question that has reports, by name, from counts of the plan's reports.
 
-        `InvalidInput` for counts of another plan.
+        `InvalidInput` for counts of another plan, and if no question has a report.
 
         anytime : as for `estimate`.
         """
         if counts.plan != self.plan.checksum:
             raise InvalidInput(f"counts: expected those of the plan {self.plan.name!r}, got those of another plan")
-        return {name: estimate_counts(self.plan, name, counts, None, anytime) for name in self.plan.answers}
+        names = [name for name in self.plan.answers if counts_have_reports(self.plan, name, counts)]
+        # Without any report, the estimate of the first question raises `InvalidInput`.
+        return {name: estimate_counts(self.plan, name, counts, None, anytime) for name in names or self.plan.answers}
 
     def findings(
         self, reports: Counts | str | Path | list[Path], analysis: Analysis | None = None, unlabelled: bool = False
     ) -> tuple[dict[str, Findings], Counts]:
-        """Compute the `Findings` (estimates with intervals) of every question, and the counts.
+        """Compute the `Findings` (estimates with intervals) of every question that has reports, and the counts.
 
         - `reports` : files that `privatize` wrote, or counts, which suffice if the analysis needs no public column.
         - `analysis` : groups, conditions and the design of the sample; by default the design that the plan declares.
         - `unlabelled` : as in `aggregate`.
 
-        Raises `InvalidInput` for counts if columns are needed.
+        Raises `InvalidInput` for counts if columns are needed, and if no question has a report.
         """
         analysis_used = Analysis(self.plan.sample or SampleSpec()) if analysis is None else analysis
         if isinstance(reports, Counts):
@@ -114,25 +117,28 @@ class Survey(ByValue):
         return analysis_used.estimates(self.plan, rows), rows.counts
 
     def with_wave(self, counts: Counts, earlier: Survey, earlier_counts: Counts) -> dict[str, Estimate]:
-        """Estimate every question from two waves of different respondents.
+        """Estimate every question that has reports from two waves of different respondents.
 
-        Each wave has its own plan.
+        Each wave has its own plan. A question with reports in one wave alone is estimated from this wave.
 
-        `InvalidInput` unless the earlier plan asked the questions with the same categories, in another round.
+        `InvalidInput` unless the earlier plan asked the questions with the same categories, in another round, and each
+        wave has reports.
         """
         if earlier.plan.round == self.plan.round:
             raise invalid("waves", "plans of different rounds", Phrase(f"round {self.plan.round} twice"))
-        estimates_now, earlier_estimates = self.estimates(counts), earlier.estimates(earlier_counts)
+        both_estimates = earlier.estimates(earlier_counts), self.estimates(counts)
         waves = ((earlier.plan, earlier_counts), (self.plan, counts))
         estimates = {}
-        for name, estimate_now in estimates_now.items():
-            if name not in earlier_estimates:
-                raise invalid("waves", f"the question {name!r} in both plans", sorted(earlier_estimates))
-            if all(has_own_report(plan, name) for plan, _ in waves):
-                estimates[name] = estimate_waves(
-                    [(wave.table, wave.channel) for wave in (earlier_estimates[name], estimate_now)]
-                )
-            else:
+        for name in self.plan.answers:
+            if name not in earlier.plan.answers:
+                raise invalid("waves", f"the question {name!r} in both plans", sorted(earlier.plan.answers))
+            measured, earlier_measured = (plan.part(name).measured for plan in (self.plan, earlier.plan))
+            if measured != earlier_measured:
+                raise invalid("waves", f"{name!r} with the same answers {measured[:8]}", earlier_measured[:8])
+            wave_results = [wave_estimates[name] for wave_estimates in both_estimates if name in wave_estimates]
+            if all(has_own_report(plan, name) for plan, _ in waves) and wave_results:
+                estimates[name] = estimate_waves([(wave.table, wave.channel) for wave in wave_results])
+            elif wave_results:
                 sources = [source for plan, tables in waves for source in sources_for(plan, (name,), tables)]
                 estimates[name] = estimate_question(self.plan, name, sources, from_counts=True)
         return estimates

@@ -45,15 +45,22 @@ def estimate(
     plan: Path, data: str, sample: SampleFlags, results: ResultFlags, by: list[str] | None = None,
     wave: tuple[Path, str] | None = None, unlabelled: bool = False, json: bool = False, anytime: bool = False,
 ) -> None:  # fmt: skip
-    """Estimate the proportion of every answer, with intervals that follow the sample design."""
+    """Estimate the proportion of every answer, with intervals that follow the sample design.
+
+    Questions and groups without a report are named.
+    """
     from ldpopt_survey.reports.analyses import share_table
     from ldpopt_survey.reports.delivery import results as as_data
     from ldpopt_survey.reports.survey import (
         among_those_who_answered,
         caveats_in_words,
+        left_out_in_words,
         missing_by_question,
+        no_estimate_in_words,
         precision_in_words,
+        why_not_among_answered,
     )
+    from ldpopt_survey.sample.analysis import questions_without_reports
     from ldpopt_survey.server.progress import in_words, progress_of
     from ldpopt_survey.survey import Survey
 
@@ -65,29 +72,40 @@ def estimate(
     results.output_format()
     survey_plan = read_plan(plan)
     analysis, level = replace(sample.analysis(survey_plan, by), anytime=anytime), sample.level
+    wave_notes: list[str] = []
     with progress("estimating"):
         findings, counts = Survey(survey_plan).findings(
             read_reports(data, survey_plan, unlabelled), analysis, unlabelled
         )
         if wave is not None:
-            findings = _with_wave(Survey(survey_plan), counts, wave, analysis, unlabelled)
+            findings, wave_notes = _with_wave(Survey(survey_plan), counts, wave, analysis, unlabelled)
     if json and wave is not None:
         raise InvalidInput("--wave cannot be combined with --json, which describes the reports of a single plan")
     answered_findings = among_those_who_answered(survey_plan, findings)
+    without_reports = questions_without_reports(survey_plan, findings)
     if json:
-        print(strict.json_text(as_data(findings, counts, analysis, answered_findings)), end="")
+        print(strict.json_text(as_data(findings, counts, analysis, answered_findings, without_reports)), end="")
         return
-    notes = notes_of(counts, analysis)
+    notes = notes_of(counts, analysis, *wave_notes)
+    no_estimates = {name: [no_estimate_in_words(name)] for name in without_reports}
+    no_estimates |= {name: left_out_in_words(name, finding, analysis.by) for name, finding in findings.items()}
     if as_table:
-        estimates = {name: {"": finding.whole, **finding.groups} for name, finding in findings.items()}
-        results.show(share_table(f"{survey_plan.name}: proportions of answers", estimates, level, notes))
+        estimates = {
+            name: {"": finding.whole, **finding.groups, **dict.fromkeys(finding.groups_left_out)}
+            for name, finding in findings.items()
+        }
+        table_rows = {name: estimates.get(name, {"": None}) for name in survey_plan.answers}
+        all_notes = [*notes, *(sentence for name in survey_plan.answers for sentence in no_estimates[name])]
+        results.show(share_table(f"{survey_plan.name}: proportions of answers", table_rows, level, all_notes))
         return
     say(*(f"{note}\n" for note in notes))
     if anytime:
-        question_progress = progress_of(survey_plan, {name: finding.whole for name, finding in findings.items()}, level)
+        wholes = {name: findings[name].whole if name in findings else None for name in survey_plan.answers}
+        question_progress = progress_of(survey_plan, wholes, level)
         say(*map(str, question_progress), f"{in_words(question_progress)}\n")
     missing_notes = missing_by_question(survey_plan, counts)
     answered_estimates = {name: {"": finding.whole, **finding.groups} for name, finding in answered_findings.items()}
+    say(*(f"{no_estimate_in_words(name)}\n" for name in without_reports))
     for name, finding in findings.items():
         for group, group_estimate in {"": finding.whole, **finding.groups}.items():
             head = f"{name}, {', '.join(analysis.by)}: {group}" if group else name
@@ -100,13 +118,19 @@ def estimate(
             say(f"{head}\n{group_estimate.summary(level)}\n", *(f"{remark}\n" for remark in remarks))
             if group in answered_estimates.get(name, {}):
                 say(f"{head}, among those who answered\n{answered_estimates[name][group].summary(level)}\n")
+            elif not group and (reason := why_not_among_answered(survey_plan, name, group_estimate)):
+                say(f"{no_estimate_in_words(name, reason)}\n")
+        sentences = dict.fromkeys(no_estimates[name])
+        if name in answered_findings:
+            sentences |= dict.fromkeys(left_out_in_words(name, answered_findings[name], analysis.by))
+        say(*(f"{sentence}\n" for sentence in sentences))
 
 
 def _with_wave(
     survey: Survey, counts: Counts, wave: tuple[Path, str], analysis: Analysis, unlabelled: bool
-) -> dict[str, Findings]:
-    """The estimates from both waves, which must be simple samples."""
-    from ldpopt_survey.sample.analysis import Findings, restrict_to_answered
+) -> tuple[dict[str, Findings], list[str]]:
+    """The estimates from both waves, which must be simple samples, and notes on questions with reports in only one."""
+    from ldpopt_survey.sample.analysis import Findings, counts_have_reports, restrict_to_answered
     from ldpopt_survey.survey import Survey
 
     if not analysis.of_counts:
@@ -121,7 +145,12 @@ def _with_wave(
         if analysis.answered
         else joint
     )
-    return {name: Findings(estimate, {}) for name, estimate in estimates.items()}
+    waves = ((survey.plan, counts, "the later wave"), (earlier_plan, earlier_counts, "the earlier wave"))
+    notes = []
+    for name in estimates:
+        names = [wave_name for plan, tables, wave_name in waves if counts_have_reports(plan, name, tables)]
+        notes += [f"{name}: reports of {names[0]} alone."] if len(names) == 1 else []
+    return {name: Findings(estimate, {}) for name, estimate in estimates.items()}, notes
 
 
 @options(f"""

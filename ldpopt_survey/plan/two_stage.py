@@ -120,7 +120,8 @@ def second_spec(spec: SurveySpec, first: Mapping[str, Estimate], earlier_round: 
             questions.append(question)
             continue
         if question.name not in first or first[question.name].labels != question.categories:
-            raise InvalidInput(f"first wave: it has no estimate of {question.name!r} with the categories of the plan")
+            expected = "a report of it, and the categories of the plan"
+            raise InvalidInput(f"first wave: it has no estimate of {question.name!r}, which needs {expected}")
         questions.append(replace(question, pilot=pilot_shares(first[question.name])))
     shares = {part.name: part.shares for question in questions for part in question.answers}
     targets = tuple(

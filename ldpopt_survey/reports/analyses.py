@@ -31,21 +31,24 @@ UNCLIPPED = "Estimates are unbiased: one of a proportion near zero may be negati
 
 
 def share_table(
-    title: str, estimates: Mapping[str, Mapping[str, Estimate]], level: float = 0.95, notes: Sequence[str] = ()
+    title: str, estimates: Mapping[str, Mapping[str, Estimate | None]], level: float = 0.95, notes: Sequence[str] = ()
 ) -> ResultTable:
     """List the proportion of every answer by question, and by group if there are several.
 
-    The group "" is everybody.
+    The group "" is everybody. A question or a group without an estimate, None, has one row without an answer.
     """
     has_groups = any(group for by_group in estimates.values() for group in by_group)
+    no_numbers: tuple[Cell, ...] = (None,) * (2 + len(ERROR_COLUMNS))
     rows: list[tuple[Cell, ...]] = [
-        (question, *((group or "everybody",) if has_groups else ()), *row, estimated.n)
+        (question, *((group or "everybody",) if has_groups else ()), *row, None if estimated is None else estimated.n)
         for question, by_group in estimates.items()
         for group, estimated in by_group.items()
-        for row in _shares(estimated, level)
+        for row in ([no_numbers] if estimated is None else _shares(estimated, level))
     ]
     columns = ("question", *(("group",) if has_groups else ()), "answer", "share", *ERROR_COLUMNS, "respondents")
-    sample_estimate = next(estimate for by_group in estimates.values() for estimate in by_group.values())
+    sample_estimate = next(
+        estimate for by_group in estimates.values() for estimate in by_group.values() if estimate is not None
+    )
     interval_note = f"{100 * level:g} % {sample_estimate.intervals(Binomial(level)).interval}s."
     return ResultTable(title, columns, tuple(rows), ("share", *ERROR_COLUMNS), (interval_note, UNCLIPPED, *notes))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
@@ -27,7 +27,7 @@ from ldpopt_survey.plan import plan as planning
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.reports.promises import consent_paragraph, rounds_in_words, words_of
 from ldpopt_survey.reports.survey import among_those_who_answered, survey_report
-from ldpopt_survey.sample.analysis import Analysis
+from ldpopt_survey.sample.analysis import Analysis, questions_without_reports
 from ldpopt_survey.sample.analysis import Findings as Estimates
 from ldpopt_survey.survey import Survey
 
@@ -41,16 +41,19 @@ def results(
     counts: Counts,
     analysis: Analysis | None = None,
     answered: Mapping[str, Estimates] | None = None,
+    without_reports: Sequence[str] = (),
 ) -> dict[str, dict[str, Any]]:
     """Convert estimates to JSON-ready values by question, each with its source.
 
-    Estimates among those who answered are included. The source is the plan's checksum, the fingerprint of all
-    counted rows, and the analysis if it is not the default one.
+    Estimates among those who answered are included, and each question names its groups without an estimate. The source
+    is the plan's checksum, the fingerprint of all counted rows, the analysis if it is not the default one, and the
+    questions `without_reports`, if there are any.
     """
     analysis_used = Analysis() if analysis is None else analysis
     source: dict[str, Any] = {"plan": counts.plan, "reports": add_fingerprints(counts.sources)}
     source |= {name: getattr(counts, name) for name in ("simulation", "unlabelled")}
     source |= {} if analysis_used.is_default else {"analysis": analysis_used.to_dict()}
+    source |= {"questions_without_reports": list(without_reports)} if without_reports else {}
     data = {
         name: {**_estimates_to_dict(estimated, analysis_used.level), **source} for name, estimated in estimates.items()
     }
@@ -63,7 +66,8 @@ def _estimates_to_dict(estimates: Estimate | Estimates, level: float) -> dict[st
     if not isinstance(estimates, Estimates):
         return estimates.to_dict(level)
     groups = {name: estimate.to_dict(level) for name, estimate in estimates.groups.items()}
-    return estimates.whole.to_dict(level) | ({"groups": groups} if groups else {})
+    data = estimates.whole.to_dict(level) | ({"groups": groups} if groups else {})
+    return data | ({"groups_left_out": dict(estimates.groups_left_out)} if estimates.groups_left_out else {})
 
 
 _IMAGE_TAG = re.compile(r'<img src="data:image/png;base64,[A-Za-z0-9+/=]*"( alt="[^"]*") width="\d+">')
@@ -217,7 +221,9 @@ class _DeliveryCheck:
         analysis = _analysis(next(iter(data.values())).get("analysis"))
         estimates = self._estimates(counts, analysis)
         answered = among_those_who_answered(self.plan, estimates)
-        recomputed = strict.json_value(strict.json_text(results(estimates, counts, analysis, answered)))
+        without_reports = questions_without_reports(self.plan, estimates)
+        recomputed_data = results(estimates, counts, analysis, answered, without_reports)
+        recomputed = strict.json_value(strict.json_text(recomputed_data))
         if not _almost_equal(data, recomputed):
             raise InvalidInput(f"{path}: the estimates differ from those of their reports")
         return f"estimates of {len(data)} questions from {counts.rows:,} reports, computed again"

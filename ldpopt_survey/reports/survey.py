@@ -30,10 +30,17 @@ from ldpopt_survey.plan.precision import HalfWidth
 from ldpopt_survey.plan.protocols import compare_protocols
 from ldpopt_survey.reports.page import interval_table, render
 from ldpopt_survey.reports.promises import promises_in_words, question_in_words, rounds_in_words
-from ldpopt_survey.sample.analysis import Analysis, Findings, has_own_report
+from ldpopt_survey.sample.analysis import (
+    NO_REPORT,
+    Analysis,
+    Findings,
+    counts_have_reports,
+    has_own_report,
+    questions_without_reports,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from ldpopt_survey.collect.aggregate import Counts
@@ -45,22 +52,59 @@ if TYPE_CHECKING:
 def among_those_who_answered(plan: Plan, estimates: Mapping[str, Estimate | Findings]) -> dict[str, Findings]:
     """Estimate among those who answered, for questions whose missing answers are a category.
 
-    Questions without such an estimate are left out.
+    Questions without such an estimate are left out. `Findings.groups_left_out` names the groups without one.
     """
     findings = {}
     for question in map(plan.part, plan.answers):
         if not non_answers(question) or question.measure == "mean" or question.name not in estimates:
             continue
-        estimate = estimates[question.name]
-        estimates_by_group = {}
-        for name, group_estimate in (
-            {"": estimate.whole, **estimate.groups} if isinstance(estimate, Findings) else {"": estimate}
-        ).items():
-            with suppress(InvalidInput):
-                estimates_by_group[name] = among_answered(group_estimate, *non_answers(question))
-        if "" in estimates_by_group:
-            findings[question.name] = Findings(estimates_by_group.pop(""), estimates_by_group)
+        estimate = as_findings(estimates[question.name])
+        groups, left_out = {}, dict(estimate.groups_left_out)
+        for name, group_estimate in estimate.groups.items():
+            try:
+                groups[name] = among_answered(group_estimate, *non_answers(question))
+            except InvalidInput as error:
+                left_out[name] = str(error)
+        with suppress(InvalidInput):
+            overall = among_answered(estimate.whole, *non_answers(question))
+            findings[question.name] = Findings(overall, groups, left_out)
     return findings
+
+
+def as_findings(estimate: Estimate | Findings) -> Findings:
+    """Convert an estimate to `Findings` without groups; leave `Findings` unchanged."""
+    return estimate if isinstance(estimate, Findings) else Findings(estimate, {})
+
+
+def why_not_among_answered(plan: Plan, name: str, estimate: Estimate) -> str:
+    """Return the reason why a question has no estimate among those who answered.
+
+    The text is empty if it has one, or if all its categories are answers.
+    """
+    part = plan.part(name)
+    if not non_answers(part) or part.measure == "mean" or estimate.bets is not None:
+        return ""
+    try:
+        among_answered(estimate, *non_answers(part))
+    except InvalidInput as error:
+        return str(error)
+    return ""
+
+
+def no_estimate_in_words(question: str, reason: str = NO_REPORT) -> str:
+    """Describe that a question has no estimate, with the reason."""
+    return f"{question}: no estimate ({reason})."
+
+
+def left_out_in_words(question: str, findings: Findings, by: Sequence[str]) -> list[str]:
+    """Describe the groups of the columns `by` without an estimate of a question, one sentence for each reason."""
+    groups_by_reason: dict[str, list[str]] = {}
+    for group, reason in findings.groups_left_out.items():
+        groups_by_reason.setdefault(reason, []).append(group)
+    return [
+        f"{question}: no estimate for {', '.join(by)} {', '.join(groups)} ({reason})."
+        for reason, groups in groups_by_reason.items()
+    ]
 
 
 def missing_in_words(question: Part | PlannedQuestion, answer_count: int, rows: int | None) -> str:
@@ -169,7 +213,7 @@ def survey_report(
     Parameters
     ----------
     plan : The plan.
-    estimates : An estimate, or `Findings`, for each question.
+    estimates : An estimate, or `Findings`, for each question that has reports.
     counts : The counts of the reports, which the page identifies; it states if they are simulated.
     pictures : False to describe figures instead of showing them.
     analysis : The analysis of the estimates; the default one if None.
@@ -180,10 +224,12 @@ def survey_report(
         The page as HTML.
     """
     simulation, unlabelled = (counts.simulation, counts.unlabelled) if counts is not None else (False, False)
-    findings = {
-        name: result if isinstance(result, Findings) else Findings(result, {}) for name, result in estimates.items()
-    }
+    findings = {name: as_findings(result) for name, result in estimates.items()}
     analysis_used = Analysis() if analysis is None else analysis
+    without_reports = questions_without_reports(plan, findings)
+    for name in without_reports:
+        if counts is not None and analysis_used.of_counts and counts_have_reports(plan, name, counts):
+            raise InvalidInput(f"estimates: the question {name!r} has reports, and no estimate among these")
     marks = []  # `ldpopt_survey.reports.verify_delivery` recomputes the page from these
     if counts is not None:
         marks = [("ldpopt-reports", f"{add_fingerprints(counts.sources)} {__version__}")]
@@ -217,7 +263,8 @@ def survey_report(
         budget=budget if has_several else None,
         promise=promises_in_words(plan),
         rounds=rounds_in_words(plan, () if counts is None else counts.rounds),
-        questions=[page.question(plan, name, findings[name]) for name in plan.answers],
+        left_out=[no_estimate_in_words(name) for name in without_reports],
+        questions=[page.question(plan, name, findings[name]) for name in plan.answers if name in findings],
         level=analysis_used.level,
     )
 
@@ -246,13 +293,18 @@ class _Page:
         effect = _effect(estimate) if part.measure == "shares" else ""
         answered_table: str | Markup = ""
         if non_answers(part) and part.measure == "shares" and not self.analysis.anytime and not self.analysis.answered:
-            answered_table = self.intervals(among_answered(estimate, *non_answers(part)), "Among those who answered")
+            if reason := why_not_among_answered(plan, name, estimate):
+                answered_table = Markup("<p>{}</p>").format(no_estimate_in_words(name, reason))
+            else:
+                among = among_answered(estimate, *non_answers(part))
+                answered_table = self.intervals(among, "Among those who answered")
         return {
             "name": name,
             "wording": dict(plan.wording).get(getattr(part, "option_of", None) or name, ""),
             "intervals": self.intervals(estimate, f"{estimate.n:,} reports"),
             "effect": f"{precision_in_words(plan, name, estimate)} {effect}",
             "groups": self.groups(findings),
+            "left_out": left_out_in_words(name, findings, self.analysis.by),
             "few": caveats_in_words(estimate),
             "promise": question_in_words(plan, name),
             "booklets": []

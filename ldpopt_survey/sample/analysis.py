@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -38,11 +38,15 @@ ANYTIME = (
 )
 AMONG = "among those who answered, and of whom a question is asked"
 BOUNDED = "no weight, and no cluster, is larger than the largest here"
+NO_REPORT = "no report of the question"
+"""The reason why a group, or all respondents of an analysis, have no estimate of a question."""
 
 
 @dataclass(frozen=True, eq=False)
 class Findings(Pictured):
     """The estimates of one question: `whole` for all respondents of the analysis, and `groups` by the group's name.
+
+    groups_left_out : the groups of the analysis without an estimate, each with the reason, such as `NO_REPORT`.
 
     >>> Findings(estimate({0: 40, 1: 60}, [[0.8, 0.2], [0.2, 0.8]]), {}).whole.n
     100
@@ -50,6 +54,7 @@ class Findings(Pictured):
 
     whole: Estimate
     groups: Mapping[str, Estimate]
+    groups_left_out: Mapping[str, str] = field(default_factory=dict)
 
     _picture, _heads = "shares", 2
 
@@ -114,9 +119,10 @@ class Analysis(ByValue):
         return self.of_counts and self.level == 0.95 and not self.anytime and not self.answered
 
     def estimates(self, plan: Plan, rows: ReportRows, estimator: Estimator | None = None) -> dict[str, Findings]:
-        """Estimate every question.
+        """Estimate every question that has reports.
 
-        Each has `Findings`. `InvalidInput` for another plan's rows, and for an empty selection.
+        Each has `Findings`; `questions_without_reports` names the others. `InvalidInput` for another plan's rows, for
+        an empty selection, and if no question has a report.
         """
         if rows.counts.plan != plan.checksum:
             raise invalid("reports", f"those of the plan {plan.name!r}", Phrase("another plan's"))
@@ -127,12 +133,21 @@ class Analysis(ByValue):
             raise invalid("groups", f"at most {MAX_GROUPS} of them", len(names))
         findings = {}
         for question in plan.answers:
-            answered = selection.answered(question)
-            group_masks = {name: groups == name for name in names if (answered & (groups == name)).any()}
-            group_estimates = {
-                name: selection.estimate(question, mask, estimator) for name, mask in group_masks.items()
-            }
-            findings[question] = Findings(selection.estimate(question, None, estimator), group_estimates)
+            has_report = selection.has_reports(question)
+            if not has_report.any():
+                continue
+            overall, group_estimates, left_out = selection.estimate(question, None, estimator), {}, {}
+            for name in names:
+                if not (has_report & (groups == name)).any():
+                    left_out[name] = NO_REPORT
+                    continue
+                try:
+                    group_estimates[name] = selection.estimate(question, groups == name, estimator)
+                except InvalidInput as error:  # of this group alone, since the whole has an estimate
+                    left_out[name] = str(error)
+            findings[question] = Findings(overall, group_estimates, left_out)
+        if not findings:
+            selection.answered(*plan.answers)  # raises `InvalidInput`
         return findings
 
     def to_dict(self) -> dict[str, Any]:
@@ -195,19 +210,20 @@ class Selection(ByValue):
         return mask
 
     def answered(self, *questions: str) -> npt.NDArray[np.bool_]:
-        """Select the included respondents with nonempty reports of these questions, a mask (n,).
+        """Select the respondents as `has_reports`, and raise `InvalidInput` if there are none."""
+        answered = self.has_reports(*questions)
+        if not answered.any():
+            raise InvalidInput(f"reports of {', '.join(questions)}: all of them are empty")
+        return answered
 
-        `InvalidInput` if it is empty.
-        """
+    def has_reports(self, *questions: str) -> npt.NDArray[np.bool_]:
+        """Select the included respondents with nonempty reports of all these questions, a mask (n,)."""
         reports, planned_of = self.rows.reports, self.plan.answers
         planned = [planned_of.get(name) or (self.plan.question(name),) for name in questions]
         has_report = [
             np.logical_or.reduce([reports[question.name] >= 0 for question in alternatives]) for alternatives in planned
         ]
-        answered = np.logical_and.reduce([self.included, *has_report])
-        if not answered.any():
-            raise InvalidInput(f"reports of {', '.join(questions)}: all of them are empty")
-        return np.asarray(answered)
+        return np.asarray(np.logical_and.reduce([self.included, *has_report]))
 
     @property
     def n(self) -> int:
@@ -303,6 +319,16 @@ def has_own_report(plan: Plan, question: str) -> bool:
     return planned is None or (len(planned) == 1 and not planned[0].parts and planned[0].measure == "shares")
 
 
+def counts_have_reports(plan: Plan, question: str, counts: Any) -> bool:
+    """Return True if the counts of the reports (m,), by planned question, have a report of a question of the plan."""
+    return any(np.any(counts[holder.name]) for holder in plan.answers[question])
+
+
+def questions_without_reports(plan: Plan, estimates: Mapping[str, Any]) -> tuple[str, ...]:
+    """List the questions that the estimates of a plan leave out, since no respondent has a report of them."""
+    return tuple(name for name in plan.answers if name not in estimates)
+
+
 def estimate_counts(
     plan: Plan, question: str, counts: Any, estimator: Estimator | None = None, anytime: bool = False
 ) -> Estimate:
@@ -310,7 +336,7 @@ def estimate_counts(
 
     `InvalidInput`, with the question's name, if it has no reports, as with few respondents.
     """
-    if not any(np.any(counts[holder.name]) for holder in plan.answers[question]):
+    if not counts_have_reports(plan, question, counts):
         expected = "a report of at least one respondent (more respondents, as only some are asked each question)"
         place = f"question {question!r}"
         raise invalid(place, expected, Phrase("no report"))
