@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -162,6 +163,8 @@ class ThreeWayTable(Result):
     joint : the `Estimate` over triples of answers, row by row, column by column, layer by layer.
     row_channel, column_channel, layer_channel : identities, whose inputs are the categories of each.
 
+    `left_out` has the reason for each cell with too few respondents for an interval.
+
     `Respondents.three_way` computes it from reports; its variances are those of the joint estimate [Rao].
 
     >>> two, one = Channel([[0.8, 0.2], [0.2, 0.8]]), Channel(np.eye(2))
@@ -175,6 +178,7 @@ class ThreeWayTable(Result):
     row_channel: Channel
     column_channel: Channel
     layer_channel: Channel
+    left_out: Mapping[Label, str] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -195,17 +199,30 @@ class ThreeWayTable(Result):
     def layer(self, label: Label) -> TwoWayTable:
         """Return the two-way table of row and column within one layer.
 
-        Its covariance is linearized. `InvalidInput` if the estimated proportion of the layer is not positive.
+        Its covariance is linearized. `InvalidInput` if the layer is left out, and if its estimated proportion is not
+        positive.
         """
         if label not in self.layer_channel.inputs:
             raise invalid("layer", f"one of {self.layer_channel.inputs[:8]}", label)
         k1, k2, k3 = self.shape
+        if reason := self.reasons_left_out(2).get(label):
+            raise InvalidInput(f"layer {label!r}: {reason}")
         selector = np.eye(k3)[self.layer_channel.inputs.index(label)]
         cells = np.asarray(np.kron(np.eye(k1 * k2), selector), dtype=np.float64)
         names = tuple(product(self.row_channel.inputs, self.column_channel.inputs))
         return TwoWayTable(
             self.joint.ratio(cells, cells.sum(axis=0), names, f"among {label}"), self.row_channel, self.column_channel
         )
+
+    def reasons_left_out(self, side: int) -> dict[Label, str]:
+        """Return the reason for each row (`side` 0), column (1) or layer (2) that is left out with all its cells."""
+        sides = self.row_channel, self.column_channel, self.layer_channel
+        cells = list(product(*(channel.inputs for channel in sides)))
+        return {
+            label: next(self.left_out[cell] for cell in cells if cell[side] == label)
+            for label in sides[side].inputs
+            if all(cell in self.left_out for cell in cells if cell[side] == label)
+        }
 
     def collapsed(self) -> TwoWayTable:
         """Return the two-way table of row and column over all layers."""
@@ -216,15 +233,22 @@ class ThreeWayTable(Result):
 
     def __repr__(self) -> str:
         k1, k2, k3 = self.shape
-        return f"ThreeWayTable({k1} x {k2} x {k3} from {self.joint.n} respondents)\n{self.joint!r}"
+        heading = f"ThreeWayTable({k1} x {k2} x {k3} from {self.joint.n} respondents)"
+        sides = (self.reasons_left_out(side) for side in range(3))
+        notes = [f"left out: {label} ({reason})" for reasons in sides for label, reason in reasons.items()]
+        return "\n".join([heading, *notes, repr(self.joint)])
 
     _heads = 3
 
     def _columns(self) -> dict[str, list[Any]]:
-        """The three answers of every cell in separate columns, and the cell's proportion."""
-        cells = product(self.row_channel.inputs, self.column_channel.inputs, self.layer_channel.inputs)
+        """The three answers of every cell in separate columns, and the cell's proportion; NaN if it is left out."""
+        cells = list(product(self.row_channel.inputs, self.column_channel.inputs, self.layer_channel.inputs))
         rows, columns, layers = zip(*cells, strict=True)
-        return {"row": list(rows), "column": list(columns), "layer": list(layers), "share": self.joint.values.tolist()}
+        shares = [
+            math.nan if cell in self.left_out else share
+            for cell, share in zip(cells, self.joint.values.tolist(), strict=True)
+        ]
+        return {"row": list(rows), "column": list(columns), "layer": list(layers), "share": shares}
 
     def _cells(self) -> list[tuple[str, list[str]]]:
         *labels, (head, shares) = self._columns().items()

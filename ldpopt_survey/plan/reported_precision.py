@@ -137,7 +137,8 @@ def is_table_estimable(
 ) -> bool:
     """Return True if the reports of some booklet determine every cell of the table.
 
-    reports : the number of all respondents with reports; 0 before there are any, when that of the plan counts.
+    reports : the number of all respondents with reports; 0 before there are any, when that of the plan counts. For a
+        group of them, which has no number in the plan, compare its number with `respondents_for_table`.
     holders : the planned questions of that booklet.
     """
     for group in plan.ways(names) if holders is None else [list(holders)]:
@@ -149,9 +150,14 @@ def is_table_estimable(
     return False
 
 
-def respondents_for_table(plan: Plan, names: tuple[str, ...]) -> float:
-    """Return the fewest respondents, unrounded, for a booklet that determines every cell; inf if none is enough."""
-    ways = plan.ways(names)
+def respondents_for_table(
+    plan: Plan, names: tuple[str, ...], holders: Sequence[PlannedQuestion] | None = None
+) -> float:
+    """Return the fewest respondents, unrounded, for a booklet that determines every cell; inf if none is enough.
+
+    holders : the planned questions of that booklet.
+    """
+    ways = plan.ways(names) if holders is None else [list(holders)]
     return min((_reports_for_table(group, names) / _fraction(group) for group in ways), default=math.inf)
 
 

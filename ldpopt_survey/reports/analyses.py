@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -92,7 +92,8 @@ def three_way_rows(
 ) -> ResultTable:
     """List the cells of a three-way table with intervals, layer by layer.
 
-    Proportions are of all respondents, or within the layer, its rows or its columns.
+    Proportions are of all respondents, or within the layer, its rows or its columns. Cells that the table leaves out
+    have no numbers, and notes name the reason.
 
     tests : tests of independence of row and column in every layer, or the reason for its absence.
     """
@@ -101,7 +102,12 @@ def three_way_rows(
     first, second, third = (side.inputs for side in (table.row_channel, table.column_channel, table.layer_channel))
     joint_cells = dict(zip(table.joint.labels, (row[1:] for row in _shares(table.joint, level)), strict=True))
     rows: list[tuple[Cell, ...]] = []
-    note_lines = [f"{names[2]} {as_text(label)}: {_test_note(test)}" for label, test in (tests or {}).items()]
+    note_lines = list(_left_out_notes(table, names))
+    note_lines += [
+        f"{names[2]} {as_text(label)}: {_test_note(test)}"
+        for label, test in (tests or {}).items()
+        if label not in table.reasons_left_out(2)
+    ]
     for label in third:
         pairs = [(a, b) for a in first for b in second]
         cells: dict[Any, tuple[float | None, ...]] = {pair: (None,) * 4 for pair in pairs}
@@ -114,12 +120,20 @@ def three_way_rows(
                 cells = (
                     dict(zip(pairs, shares, strict=True)) if shares else _conditional_cells(layer_table, percent, level)
                 )
+        cells |= {(a, b): (None,) * 4 for a, b in pairs if (a, b, label) in table.left_out}
         rows += [(as_text(label), as_text(a), as_text(b), *cells[a, b]) for a, b in pairs]
     conditions = {"row": f"{names[2]} and {names[0]}", "column": f"{names[2]} and {names[1]}", "layer": names[2]}
     population = "all respondents" if percent == "all" else f"those with the same {conditions[percent]}"
     note_lines = [f"Proportions of {population}. {_interval_note(level)}", UNCLIPPED, *notes, *note_lines]
     columns = (names[2], names[0], names[1], "share", *ERROR_COLUMNS)
     return ResultTable(title, columns, tuple(rows), ("share", *ERROR_COLUMNS), tuple(note_lines))
+
+
+def _left_out_notes(table: ThreeWayTable, names: tuple[str, str, str]) -> Iterator[str]:
+    """A note for each value that is left out with all its cells, and the reason."""
+    for side, name in enumerate(names):
+        for label, reason in table.reasons_left_out(side).items():
+            yield f"{name} {as_text(label)}: no proportions{' and no test' if side == 2 else ''} ({reason})."
 
 
 def difference_table(

@@ -230,6 +230,19 @@ class Selection(ByValue):
         """The number of respondents who fulfill every condition."""
         return int(self.included.sum())
 
+    def is_table_estimable(
+        self, questions: tuple[str, ...], respondents: int, holders: Sequence[PlannedQuestion] | None = None
+    ) -> bool:
+        """Return True if the reports of so many respondents determine every cell of a table of the questions.
+
+        A group of all respondents is judged by its own number, since its intervals are as wide as those of so many.
+
+        holders : the planned questions of one booklet; by default of any.
+        """
+        if respondents == self.rows.n:
+            return is_table_estimable(self.plan, questions, float(respondents), holders)
+        return respondents >= respondents_for_table(self.plan, questions, holders)
+
     def estimate(self, question: str, mask: Any = None, estimator: Estimator | None = None) -> Estimate:
         """Estimate the proportions of a question among included respondents with reports.
 
@@ -261,20 +274,19 @@ class Selection(ByValue):
     ) -> list[Source]:
         """List the reports of the respondents in a mask (n,) about these questions, by booklet.
 
-        `InvalidInput`, with the `purpose` in its message, if no booklet has reports of all their answers together.
+        `InvalidInput`, with the `purpose` in its message, if no booklet has reports of all their answers together that
+        determine them with so many respondents.
         """
         selected_reports = {name: np.where(respondents, places, -1) for name, places in self.rows.reports.items()}
         booklets = sources_for(self.plan, questions, selected_reports)
+        respondent_count = int(respondents.sum())
         if len(questions) > 1:
             ways = zip(self.plan.ways(questions), booklets, strict=True)
-            respondent_count = float(self.rows.n)  # of a group, too: the report tells as much of its members
             booklets = [
-                source
-                for holders, source in ways
-                if is_table_estimable(self.plan, questions, respondent_count, holders)
+                source for holders, source in ways if self.is_table_estimable(questions, respondent_count, holders)
             ]
         if not booklets:
-            raise no_joint_report(purpose, questions, self.plan, self.rows.n)
+            raise no_joint_report(purpose, questions, self.plan, respondent_count)
         return booklets
 
 

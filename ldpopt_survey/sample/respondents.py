@@ -27,7 +27,6 @@ from ldpopt_survey.estimate.tables import ThreeWayTable, TwoWayTable, two_way
 from ldpopt_survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import non_answers
-from ldpopt_survey.plan.reported_precision import is_table_estimable
 from ldpopt_survey.regress.formula import parse_formula
 from ldpopt_survey.regress.logit import logit_regression
 from ldpopt_survey.regress.moments import moment_regression, separate_regression
@@ -109,8 +108,10 @@ class Respondents(Selection):
     def three_way(self, row: str, column: str, layer: str) -> ThreeWayTable:
         """Estimate the table of three questions or public columns, by layers of the last.
 
-        At least one is a question. The table is about respondents whose reports are not empty. `InvalidInput` for names
-        that are not different, more than `MAX_CELLS` cells, and questions that no booklet asks together.
+        At least one is a question. The table is about respondents whose reports are not empty. Beside two questions,
+        the cells of a public value are left out if its respondents alone do not determine the table of the questions.
+        `InvalidInput` for names that are not different, more than `MAX_CELLS` cells, and questions that no booklet asks
+        together.
         """
         names = (row, column, layer)
         if len(set(names)) < 3:
@@ -133,7 +134,24 @@ class Respondents(Selection):
             sides = [tuple(label for label, is_chosen in zip(side, mask, strict=True) if is_chosen)
                      for side, mask in zip(sides, has_answer, strict=True)]  # fmt: skip
         first, second, third = (Channel(np.eye(len(side)), side) for side in sides)
-        return ThreeWayTable(joint, first, second, third)
+        left_out = self._cells_left_out(names, questions, tuple(product(*sides)))
+        return ThreeWayTable(joint, first, second, third, left_out)
+
+    def _cells_left_out(
+        self, names: tuple[str, ...], questions: list[str], cells: Sequence[tuple[Label, ...]]
+    ) -> dict[Label, str]:
+        """The cells whose public value has too few respondents for a table of two questions, with the reason."""
+        if len(questions) != 2:
+            return {}
+        place, name = next((place, name) for place, name in enumerate(names) if name not in questions)
+        codes, side = self._side(name)
+        counts = dict(zip(side.inputs, np.bincount(codes[self.included], minlength=len(side.inputs)), strict=True))
+        reasons = {
+            count: str(no_joint_report("table", questions, self.plan, int(count)))
+            for count in set(counts.values()) - {0}
+            if not self.is_table_estimable(tuple(questions), int(count))
+        }
+        return {cell: reasons[counts[cell[place]]] for cell in cells if counts[cell[place]] in reasons}
 
     def independence_by(self, row: str, column: str, layer: str) -> dict[Label, TestResult | str]:
         """Test in each layer of a public column that two answers are independent.
@@ -181,8 +199,8 @@ class Respondents(Selection):
             return self._from_booklets(row, column, questions)
         (a, first), (b, second) = (self._side(name) for name in (row, column))
         respondents = self.answered(*questions)
-        if len(questions) == 2 and not is_table_estimable(self.plan, (row, column), float(self.rows.n)):
-            raise no_joint_report("table", questions, self.plan, self.rows.n)
+        if len(questions) == 2 and not self.is_table_estimable((row, column), self.n):
+            raise no_joint_report("table", questions, self.plan, self.n)
         return two_way(a, b, first, second, sample=self.design, in_group=None if respondents.all() else respondents)
 
     def _from_booklets(self, row: str, column: str, questions: list[str]) -> TwoWayTable:

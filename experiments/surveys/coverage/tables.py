@@ -199,7 +199,7 @@ class Surveys:
         reports = {question.name: self.places[:, i] for i, question in enumerate(self.plan.questions)}
         each = Respondents(self.plan, ReportRows(plain, reports, {}), Analysis())
         if whole.joint.channel.shape[0] == 2 != len(whole.joint.values):  # from booklets
-            sources, labels = self.respondents_sources(each, names), whole.joint.labels
+            sources, labels = self.respondents_sources(names), whole.joint.labels
 
             def from_booklets(counts):
                 if self.design is None:
@@ -230,10 +230,14 @@ class Surveys:
 
         return from_everyone
 
-    def respondents_sources(self, each, names):
-        """The sources of a table in the booklets that tell of it with as many respondents as the survey has."""
-        rows = ReportRows(Counts(self.plan.checksum, self.n, {}), each.rows.reports, {})
-        return replace(each, rows=rows).sources(names, np.ones(len(self.places), dtype=bool))
+    def respondents_sources(self, names):
+        """The sources of a table in the booklets that tell of it with as many respondents as the analysis has."""
+        outcomes, n = len(self.places), int(self.included.sum())
+        if n < outcomes:
+            raise SystemExit(f"{n} respondents cannot have each of {outcomes} outcomes once")
+        everybody = self.respondents(np.arange(self.n) % outcomes)
+        sources = everybody.sources(names, np.arange(self.n) < n)
+        return [replace(source, positions=source.positions[:outcomes]) for source in sources]
 
     def check(self, pair, table):
         """Stop unless a function of `table` gives what users see, in one survey."""

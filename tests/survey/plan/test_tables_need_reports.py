@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+from ldpopt.errors import InvalidInput
+from ldpopt_survey import (
+    Analysis,
+    Condition,
+    Counts,
+    QuestionSpec,
+    ReportRows,
+    Respondents,
+    SurveySpec,
+    make_plan,
+    plan_survey,
+)
 from ldpopt_survey.plan.reported_precision import is_table_estimable, respondents_for_table
+from ldpopt_survey.reports.analyses import three_way_rows
 
 SURVEY = """
 [survey]
@@ -60,6 +73,78 @@ def test_a_requested_table_is_estimable_with_the_planned_respondents() -> None:
     assert all(precise.estimable for precise in planned.tables)
     assert is_table_estimable(planned.plan, ("a", "b"), planned.respondents)
     assert not is_table_estimable(planned.plan, ("a", "b"), math.floor(0.7 * needed))
+
+
+FLIP = [[0.8, 0.2], [0.2, 0.8]]
+
+
+def people(sizes: dict[str, int], where: str = "") -> Respondents:
+    """Groups of these sizes, whose reports of two questions are all equally frequent."""
+    questions = (QuestionSpec("a", ("no", "yes")), QuestionSpec("b", ("p", "q")))
+    plan = make_plan(SurveySpec("s", questions, carry=("g",)), {"a": FLIP, "b": FLIP})
+    groups = np.repeat(np.array(list(sizes), dtype=object), list(sizes.values()))
+    place = np.arange(len(groups))
+    rows = ReportRows(
+        Counts(plan.checksum, len(groups), {}), {"a": place % 2, "b": place // 2 % 2}, {"g": groups}
+    )  # fmt: skip
+    return Respondents(plan, rows, Analysis(where=(Condition.parse(where),) if where else ()))
+
+
+def test_a_group_is_judged_by_its_own_number() -> None:
+    """Of 2,000 respondents, the intervals of 20 with such channels had half-widths of more than 50 points."""
+    needed = math.ceil(respondents_for_table(people({"x": 4}).plan, ("a", "b")))
+    assert 20 < needed < 100
+    for size in (5, 20, needed - 1):
+        sizes = {"small": size, "rest": 2000 - size}
+        assert people(sizes).two_way("a", "b").joint.n == 2000
+        with pytest.raises(InvalidInput, match=f"at least {needed} respondents, .*, got {size}$"):
+            people(sizes, "g = small").two_way("a", "b")
+    sizes = {"small": needed, "rest": 2000 - needed}
+    limits = people(sizes, "g = small").two_way("a", "b").joint.intervals()
+    assert ((limits.upper - limits.lower) / 2 < 0.505).all()
+
+
+def test_the_allowance_for_nonresponse_is_not_for_a_group() -> None:
+    """A survey of 80 % of the planned respondents counts as the planned one; a group has no planned number."""
+    needed = math.ceil(respondents_for_table(people({"x": 4}).plan, ("a", "b")))
+    some = math.ceil(0.85 * needed)
+    survey, group = people({"x": some}), people({"x": some, "y": 1}, "g = x")
+    question = replace(survey.plan.questions[0], expected={"respondents": float(needed)})
+    for respondents, is_estimable in ((survey, True), (group, False)):
+        plan = replace(respondents.plan, questions=(question, *respondents.plan.questions[1:]))
+        assert replace(respondents, plan=plan).is_table_estimable(("a", "b"), some) is is_estimable
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_cells_of_a_small_layer_are_left_out(place: int) -> None:
+    """Intervals of layers of five had half-widths of any size within the layer, and covered 74 % as shares of all."""
+    respondents = people({"tiny": 20, "rest": 1000})
+    names = ["a", "b"]
+    names.insert(place, "g")
+    table = respondents.three_way(*names)
+    assert set(table.left_out) == {cell for cell in table.joint.labels if cell[place] == "tiny"}
+    ((label, reason),) = table.reasons_left_out(place).items()
+    assert label == "tiny"
+    assert reason.endswith("got 20")
+    assert f"left out: tiny ({reason})" in repr(table)
+    frame = table.to_pandas()
+    assert frame["share"].isna().sum() == 4
+    tests = respondents.independence_by(*names)
+    for percent in ("all", "row", "column", "layer"):
+        made = three_way_rows("t", table, tuple(names), percent, tests=tests)
+        for row in made.rows:
+            is_blank = row[3:] == (None,) * 4
+            assert is_blank == ("tiny" in row[:3])
+        assert sum("g tiny: no proportions" in note for note in made.notes) == 1
+    if place == 2:
+        with pytest.raises(InvalidInput, match="layer 'tiny': table: expected at least"):
+            table.layer("tiny")
+        assert table.layer("rest").joint.n == 1020
+
+
+def test_layers_of_one_question_and_large_layers_are_complete() -> None:
+    assert not people({"x": 900, "y": 800}).three_way("a", "b", "g").left_out
+    assert not people({"x": 10, "y": 800}, "g = y").three_way("a", "b", "g").reasons_left_out(2)  # nobody is in x
 
 
 @pytest.fixture

@@ -237,7 +237,7 @@ def folder(tmp_path_factory):
             "0" if i == 7 else f"{rng.uniform(1, 3):.3f}",
             "fm"[i // 7 % 2],
         ]
-        for i in range(400)
+        for i in range(1000)
     ]
     (made / "answers.csv").write_text("\n".join(["smokes,job,village,w,sex", *map(",".join, rows)]) + "\n", "utf-8")
     privatize(plan, made / "answers.csv", made / "reports.csv", Simulated(rng))
