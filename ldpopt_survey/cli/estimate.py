@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ldpopt.cli import claim, claim_folder, options, progress, say, write_all, write_folder
-from ldpopt.errors import InvalidInput, Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.files import strict
 from ldpopt_survey.cli.arguments import (
     SIMULATION,
@@ -400,7 +400,8 @@ def regress(
     moments estimates the limit of the same regression on true answers. With --likelihood, the output states how far
     the two differ.
 
-    Exit code 1: no finite coefficients, since a predictor separates the answers or too few reports tell of them.
+    Exit code 1: no finite coefficients, since a predictor separates the answers or too few reports tell of them. The
+    message names the terms, and --linear where the outcome is a number.
 
     ldpopt survey regress plan.json reports.csv "evade ~ age + sex" --weights w
     """
@@ -419,6 +420,13 @@ def regress(
     with progress("fitting"):
         people = flags.people(plan, analysis, (variables.outcome, *variables.columns))
         logit = people.logit_by_moments if moments else people.logit_by_likelihood if likelihood else people.logit
-        fit = people.linear(formula) if linear else logit(formula, reference)
+        try:
+            fit = people.linear(formula) if linear else logit(formula, reference)
+        except (InvalidInput, SolverError) as error:
+            is_plain = not (linear or odds or moments or likelihood) and reference is None
+            if not is_plain or "--linear" in str(error) or not people.fits_linear(formula):
+                raise
+            kind = SolverError if isinstance(error, SolverError) else InvalidInput
+            raise kind(f"{error}; if {variables.outcome!r} is a quantity, pass --linear for its mean") from None
         fit_notes = people.against_moments(fit)
     flags.show(regression_table(fit, flags.level, odds, [*fit_notes, *notes_of(people.rows.counts, analysis)]))

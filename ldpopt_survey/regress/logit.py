@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from ldpopt.channel import Channel, ChannelLike, Label, as_channel
-from ldpopt.errors import SolverError, invalid
+from ldpopt.errors import Phrase, SolverError, invalid
 from ldpopt.values.distribution import Array, finite_array
 from ldpopt_survey.estimate.counts import positions, report_column
 from ldpopt_survey.estimate.likelihood import MaximumLikelihood
@@ -33,7 +33,9 @@ from ldpopt_survey.regress.result import (
     Sample,
     Subsample,
     as_subsample,
+    dependent_terms,
     inverse_of,
+    no_finite_coefficients,
     require_finite,
     softmax,
 )
@@ -45,11 +47,6 @@ MIN_PROBABILITY = 1e-300
 
 PENALTY_LOG_ODDS_SD = 3.0
 """The standard deviation of log-odds, for a regressor of mean square 1, under the penalty of the likelihood."""
-
-NO_FINITE_COEFFICIENTS = (
-    "regression: no finite coefficients were reached; a predictor separates the reports, or so few reports carry the "
-    "answer that nothing holds them (drop predictors, join categories, or collect more reports)"
-)
 
 
 @dataclass(frozen=True)
@@ -103,6 +100,12 @@ class CellLikelihood:
         return int((len(self.answers) - 1) * self.design.values.shape[2])
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The term of each coefficient, (c,)."""
+        others = len(self.scale) - self.answer_coefficients
+        return (*self.design.names * (len(self.answers) - 1), *("the private predictors",) * others)
+
+    @property
     def weights(self) -> Array:
         """Weights (n,) of the respondents."""
         return np.ones(len(self.outcome)) if self.sample is None else self.sample.weights
@@ -133,7 +136,7 @@ class CellLikelihood:
                 self.penalized and expected_gain < 1e-6
             ):  # a thousandth of a standard error from the maximum
                 if not self.penalized:
-                    require_finite(information, scale, float(weights.mean()), NO_FINITE_COEFFICIENTS)
+                    require_finite(information, scale, float(weights.mean()), self.names)
                 return LikelihoodFit(b, information, self._scores(b), value)
             step_size = min(1.0, 4.0 / float(np.abs(step).max()))
             # A sum of many logarithms has a rounding error, which is allowed for.
@@ -144,7 +147,7 @@ class CellLikelihood:
             value, score, information = self._evaluate(b, cells)
             if np.abs(b * scale).max() > 60:
                 break
-        raise SolverError(NO_FINITE_COEFFICIENTS)
+        raise no_finite_coefficients(information, scale, self.names)
 
     def null_log_likelihood(self) -> float | None:
         """Compute the log-likelihood of an intercept alone, or else of equal probabilities.
@@ -409,11 +412,11 @@ def logistic_regression(
     n, d = x.shape
     if len(y) != n or n <= d:
         raise invalid("design", f"{len(y)} rows, one a report, and more rows than columns", f"shape {x.shape}")
-    if np.linalg.matrix_rank(x) < d:
-        raise invalid("design", "linearly independent columns", f"rank {np.linalg.matrix_rank(x)} of {d}")
     names = tuple(map(str, getattr(design, "columns", (f"x{i}" for i in range(d))))) if names is None else names
     if len(names) != d:
         raise invalid("names", f"{d} names", len(names))
+    if terms := dependent_terms(x, names):
+        raise invalid("design", "linearly independent columns", Phrase(f"collinear ones: {terms}"))
     answers, labels = reference_first(channel, channel.inputs[1 - channel.inputs.index(success)])
     rows, group = np.unique(x, axis=0, return_inverse=True)
     no_predictors = np.zeros(len(x), dtype=np.intp)
@@ -459,7 +462,8 @@ def _regression_of(formula: str, model: CellLikelihood, labels: tuple[Label, ...
         # If almost no report informs about some combination of private predictors, its proportion goes to zero.
         model = replace(model, penalized=True)
         fit = model.fit()
-    covariance, degrees, fractions, likelihood, null_value = inverse_of(fit.information), math.inf, None, None, None
+    covariance, degrees = inverse_of(fit.information, model.names), math.inf
+    fractions, likelihood, null_value = None, None, None
     if subsample is None and not model.penalized:
         likelihood, null_value = fit.log_likelihood, model.null_log_likelihood()
     if subsample is not None:

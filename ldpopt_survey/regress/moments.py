@@ -24,7 +24,6 @@ from ldpopt_survey.estimate.groups import Source, loadings_of
 from ldpopt_survey.estimate.linear import GeneralizedLeastSquares, require_identifiable
 from ldpopt_survey.estimate.numbers import scores_of
 from ldpopt_survey.regress.formula import Formula, parse_formula
-from ldpopt_survey.regress.logit import NO_FINITE_COEFFICIENTS
 from ldpopt_survey.regress.regressors import (
     Codes,
     Regressors,
@@ -43,8 +42,10 @@ from ldpopt_survey.regress.result import (
     Subsample,
     as_subsample,
     inverse_of,
+    no_finite_coefficients,
     require_finite,
     softmax,
+    weak_terms,
 )
 from ldpopt_survey.sample.design import SamplingVariance
 
@@ -118,7 +119,7 @@ class Moments:
         e = self._equations
         scale = np.tile(np.sqrt((self.design.values**2).mean(axis=(0, 1))), e)
         b, (_score, information) = start, self._evaluate(start, mass, moment)
-        inverse = inverse_of(information)
+        inverse = inverse_of(information, self._names)
         if self.logit:
             b, information, inverse = self._solve_logit(b, mass, moment, scale)
         else:
@@ -126,15 +127,16 @@ class Moments:
                 b = b + inverse @ self._evaluate(b, mass, moment)[0]
         if not np.linalg.eigvalsh(information / np.outer(scale, scale)).min() > 0:
             remedy = "drop predictors, join categories, or collect more reports"
-            raise SolverError(f"regression: so few reports do not distinguish the coefficients ({remedy})")
+            terms = weak_terms(information, scale, self._names)
+            raise SolverError(f"regression: so few reports do not distinguish the coefficients of {terms} ({remedy})")
         if self.logit:
-            require_finite(information, scale, float(weights.mean()), NO_FINITE_COEFFICIENTS)
+            require_finite(information, scale, float(weights.mean()), self._names)
         return b, inverse
 
     def _solve_logit(self, b: Array, mass: Array, moment: Array, scale: Array) -> tuple[Array, Array, Array]:
         """The coefficients of a logit, and there minus the equations' derivative and its inverse, or `SolverError`."""
         score, information = self._evaluate(b, mass, moment)
-        inverse = inverse_of(information)
+        inverse = inverse_of(information, self._names)
         step = inverse @ score
         for _ in range(100):
             if np.abs(step * scale).max() < 1e-9 * (1 + np.abs(b * scale).max()):
@@ -146,19 +148,24 @@ class Moments:
                     break
                 step_size /= 2
             b = b + step_size * step
+            score, information = self._evaluate(b, mass, moment)
             if step_size <= 1e-6 or np.abs(b * scale).max() > 60 * math.sqrt(self._equations):
                 break
-            score, information = self._evaluate(b, mass, moment)
             try:
-                inverse = inverse_of(information)
+                inverse = inverse_of(information, self._names)
             except InvalidInput:  # probabilities of 0 and 1 carry no information
                 break
             step = inverse @ score
-        raise SolverError(NO_FINITE_COEFFICIENTS)
+        raise no_finite_coefficients(information, scale, self._names)
 
     @property
     def _equations(self) -> int:
         return int(max(self.outcome.shape[2], self.factor.shape[1]))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The term of each coefficient, (e d,)."""
+        return self.design.names * self._equations
 
     def _weighted_sums(self, weights: Array) -> tuple[Array, Array]:
         """The weighted sums of the indicators over the respondents of each public row: (u, z) and (u, z, e)."""

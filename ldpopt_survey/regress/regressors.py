@@ -20,6 +20,7 @@ from ldpopt_survey.estimate.counts import factor as codes_of
 from ldpopt_survey.estimate.counts import positions
 from ldpopt_survey.estimate.linear import require_identifiable
 from ldpopt_survey.regress.formula import Formula
+from ldpopt_survey.regress.result import dependent_terms
 
 Codes = npt.NDArray[np.intp]
 
@@ -91,9 +92,8 @@ def regressors(formula: Formula, data: Any, private: Mapping[str, Sequence[Label
     model_matrix = formula.matrix(columns(rows, len(cells)), lambda: columns(rows[group], 1), frozenset(private))
     values = model_matrix.values.reshape(len(rows), len(cells), -1)
     flat = values.reshape(-1, values.shape[-1])
-    scale = np.abs(flat).max(axis=0)
-    if (scale == 0).any() or np.linalg.matrix_rank(flat / scale) < flat.shape[1]:
-        raise invalid("formula", "linearly independent predictors", Phrase("collinear ones"))
+    if terms := dependent_terms(flat, model_matrix.names):
+        raise invalid("formula", "linearly independent predictors", Phrase(f"collinear ones: {terms}"))
     public = (
         _independent(model_matrix.public.reshape(len(rows), len(cells), -1)[:, 0])
         if private

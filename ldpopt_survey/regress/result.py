@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -298,11 +298,79 @@ MIN_INFORMATION = 1e-6
 """The smallest information of a coefficient per respondent, in squared units of the regressor's root mean square."""
 
 
-def require_finite(information: Array, scale: Array, weight: float, message: str) -> None:
-    """Raise `SolverError` if a coefficient of a logit has too little information to be finite."""
+WEAK_INFORMATION = 1e-6
+"""A direction of coefficients is weak if its information is at most this fraction of the largest."""
+
+NULL_PART = 1e-6
+"""A column takes part in a linear dependence if its part of the dependence, in its own units, is larger than this."""
+
+WEAK_PART = 0.2
+"""A term is named if its part of a weak direction is at least this fraction of the largest part."""
+
+MAX_TERMS = 6
+"""The most terms that a message names."""
+
+
+def require_finite(information: Array, scale: Array, weight: float, names: Sequence[str]) -> None:
+    """Raise `SolverError` if a coefficient of a logit has too little information to be finite.
+
+    names : as in `weak_terms`.
+    """
     least_information = np.linalg.eigvalsh(information / np.outer(scale, scale)).min() / weight
     if not least_information > MIN_INFORMATION:
-        raise SolverError(message)
+        raise no_finite_coefficients(information, scale, names)
+
+
+def no_finite_coefficients(information: Array, scale: Array, names: Sequence[str]) -> SolverError:
+    """Describe that the coefficients of a logit have no finite solution, and which terms are at fault.
+
+    The arguments are those of `weak_terms`.
+    """
+    return SolverError(
+        f"regression: no finite coefficients of {weak_terms(information, scale, names)} were reached; the terms "
+        "separate the reports, or so few reports carry the answer that nothing holds them (drop predictors, join "
+        "categories, or collect more reports)"
+    )
+
+
+def weak_terms(information: Array, scale: Array, names: Sequence[str]) -> str:
+    """List the terms whose coefficients the reports determine least, in words.
+
+    Where a term separates the answers its coefficient grows without limit, and the information in this direction tends
+    to zero. The intercept is named only if it is alone.
+
+    information : (c, c). scale : (c,) the units of the coefficients.
+    names : (c,) the term of each coefficient.
+    """
+    scaled = information / np.outer(scale, scale)
+    if not np.isfinite(scaled).all():
+        return "some terms"
+    values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
+    is_weak = values <= max(values[0], WEAK_INFORMATION * values[-1])
+    parts = np.sqrt((vectors[:, is_weak] ** 2).sum(axis=1))
+    terms = dict.fromkeys(name for name, part in zip(names, parts, strict=True) if part >= WEAK_PART * parts.max())
+    return in_words([name for name in terms if name != "Intercept"] or list(terms))
+
+
+def dependent_terms(columns: Array, names: Sequence[str]) -> str:
+    """List the columns (n, d) that are linear combinations of others, together with these others, in words.
+
+    The text is empty if all are independent, with the tolerance of `numpy.linalg.matrix_rank`.
+    """
+    scale = np.abs(columns).max(axis=0)
+    triangle = np.linalg.qr(columns / np.where(scale > 0, scale, 1.0), mode="r")
+    _, singular_values, directions = np.linalg.svd(triangle)
+    sizes = np.zeros(len(names))
+    sizes[: len(singular_values)] = singular_values
+    is_null = sizes <= sizes.max() * max(columns.shape) * np.finfo(np.float64).eps
+    parts = np.sqrt((directions[is_null] ** 2).sum(axis=0))
+    return in_words([name for name, part in zip(names, parts, strict=True) if part > NULL_PART])
+
+
+def in_words(terms: Sequence[str]) -> str:
+    """List terms in words, six at most."""
+    text = ", ".join(terms[:MAX_TERMS])
+    return f"{text} and {len(terms) - MAX_TERMS} more" if len(terms) > MAX_TERMS else text
 
 
 def softmax(odds: Array) -> Array:
@@ -311,12 +379,15 @@ def softmax(odds: Array) -> Array:
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def inverse_of(information: Array) -> Array:
+def inverse_of(information: Array, names: Sequence[str]) -> Array:
     """Compute the inverse of an information or moment matrix.
 
     `InvalidInput` if the reports do not distinguish the coefficients.
+
+    names : as in `weak_terms`.
     """
     scale = np.sqrt(np.abs(np.diag(information)))
     if not (scale > 0).all() or not np.linalg.cond(information / np.outer(scale, scale)) < 1e13:
-        raise InvalidInput("regression: the reports do not distinguish the coefficients")
+        terms = weak_terms(information, np.where(scale > 0, scale, 1.0), names)
+        raise InvalidInput(f"regression: the reports do not distinguish the coefficients of {terms}")
     return np.asarray(np.linalg.inv(information / np.outer(scale, scale)) / np.outer(scale, scale))

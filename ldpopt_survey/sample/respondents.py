@@ -369,6 +369,24 @@ class Respondents(Selection):
             self._require_mean(parsed.outcome, parsed.transform is not None, scores)
         return self._by_moments(formula, False, scores=scores)
 
+    def fits_linear(self, formula: str) -> bool:
+        """Return True if the outcome of a formula is a number of more than two values, and `linear` fits it.
+
+        A message of a logit then recommends the linear regression.
+        """
+        name = parse_formula(formula).outcome
+        try:
+            labels = [label for label in self._categories(name) if label not in self._omitted_categories(name)]
+        except InvalidInput:  # a public column of too many values
+            labels = list(dict.fromkeys(self.rows.columns.get(name, ())))
+        if len(labels) <= 2 or numbers_of(labels) is None:
+            return False
+        try:
+            self.linear(formula)
+        except (InvalidInput, SolverError):
+            return False
+        return True
+
     def _require_mean(self, name: str, is_transformed: bool, scores: Any) -> None:
         """Raise `InvalidInput` unless the regression of a mean is of the number itself, among enough who are asked."""
         if is_transformed or scores is not None:

@@ -104,7 +104,7 @@ def test_a_design_without_a_constant_has_a_null_of_one_half():
 def test_separation_is_an_error_and_not_a_number():
     """Reports that are compatible with infinite coefficients have no estimate."""
     x = with_constant(np.linspace(-1, 1, 40))
-    with pytest.raises(SolverError, match="separates"):
+    with pytest.raises(SolverError, match="of x1 were reached; the terms separate"):
         logistic_regression((x[:, 1] > 0).astype(int), x, np.eye(2))
 
 
