@@ -40,6 +40,8 @@ AMONG = "among those who answered, and of whom a question is asked"
 BOUNDED = "no weight, and no cluster, is larger than the largest here"
 NO_REPORT = "no report of the question"
 """The reason why a group, or all respondents of an analysis, have no estimate of a question."""
+NO_WEIGHT = "no respondent of a positive weight"
+"""The reason why a group has no estimate of any question."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +130,7 @@ class Analysis(ByValue):
             raise invalid("reports", f"those of the plan {plan.name!r}", Phrase("another plan's"))
         selection = Selection(plan, rows, self)
         groups = groups_of(rows.columns, self.by) if self.by else np.zeros(rows.n)
-        names = sorted(set(groups[selection.included])) if self.by else []
+        names = sorted(set(groups[selection.fulfilling])) if self.by else []
         if len(names) > MAX_GROUPS:
             raise invalid("groups", f"at most {MAX_GROUPS} of them", len(names))
         findings = {}
@@ -138,11 +140,12 @@ class Analysis(ByValue):
                 continue
             overall, group_estimates, left_out = selection.estimate(question, None, estimator), {}, {}
             for name in names:
-                if not (has_report & (groups == name)).any():
-                    left_out[name] = NO_REPORT
+                in_group = groups == name
+                if not (has_report & in_group).any():
+                    left_out[name] = NO_REPORT if (selection.included & in_group).any() else NO_WEIGHT
                     continue
                 try:
-                    group_estimates[name] = selection.estimate(question, groups == name, estimator)
+                    group_estimates[name] = selection.estimate(question, in_group, estimator)
                 except InvalidInput as error:  # of this group alone, since the whole has an estimate
                     left_out[name] = str(error)
             findings[question] = Findings(overall, group_estimates, left_out)
@@ -199,11 +202,15 @@ class Selection(ByValue):
         return self.analysis.sample.design(self.rows.columns) if self.analysis.sample.columns else None
 
     @cached_property
+    def fulfilling(self) -> npt.NDArray[np.bool_]:
+        """Mask (n,) of the respondents who fulfill every condition, with a weight or without."""
+        conditions = [condition.holds(self.rows.columns) for condition in self.analysis.where]
+        return np.asarray(np.logical_and.reduce([np.ones(self.rows.n, dtype=bool), *conditions]))
+
+    @cached_property
     def included(self) -> npt.NDArray[np.bool_]:
         """Mask (n,) of the respondents with a weight who fulfill every condition. `InvalidInput` if it is empty."""
-        mask = np.ones(self.rows.n, dtype=bool) if self.design is None else self.design.weighted.copy()
-        for condition in self.analysis.where:
-            mask &= condition.holds(self.rows.columns)
+        mask = self.fulfilling if self.design is None else self.fulfilling & self.design.weighted
         if not mask.any():
             conditions = " and ".join(map(str, self.analysis.where))
             raise invalid("condition", "somebody who meets it", Phrase(f"nobody ({conditions})"))
@@ -235,13 +242,25 @@ class Selection(ByValue):
     ) -> bool:
         """Return True if the reports of so many respondents determine every cell of a table of the questions.
 
-        A group of all respondents is judged by its own number, since its intervals are as wide as those of so many.
+        A group is judged by its own number, since its intervals are as wide as those of so many. The allowance for
+        nonresponse, `MIN_RESPONSE`, is for an analysis of all respondents.
 
         holders : the planned questions of one booklet; by default of any.
         """
-        if respondents == self.rows.n:
+        if self.included.all():
             return is_table_estimable(self.plan, questions, float(respondents), holders)
         return respondents >= respondents_for_table(self.plan, questions, holders)
+
+    def respondents_of_table(self, questions: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Select the respondents whose number decides on a table of the questions, a mask (n,).
+
+        They are the included ones, without those who left a question out. Respondents who were not asked a question, by
+        chance, count: the plan allows for them.
+        """
+        left_out = [name for name in questions if self.plan.part(name).reading.left_out]
+        planned = {name: self.plan.answers[name] for name in left_out}
+        asked_of_all = [name for name, holders in planned.items() if holders[0].probability == 1]
+        return self.has_reports(*asked_of_all) if asked_of_all else self.included
 
     def estimate(self, question: str, mask: Any = None, estimator: Estimator | None = None) -> Estimate:
         """Estimate the proportions of a question among included respondents with reports.
@@ -279,7 +298,7 @@ class Selection(ByValue):
         """
         selected_reports = {name: np.where(respondents, places, -1) for name, places in self.rows.reports.items()}
         booklets = sources_for(self.plan, questions, selected_reports)
-        respondent_count = int(respondents.sum())
+        respondent_count = int((self.respondents_of_table(questions) & respondents).sum())
         if len(questions) > 1:
             ways = zip(self.plan.ways(questions), booklets, strict=True)
             booklets = [

@@ -27,6 +27,7 @@ from ldpopt_survey.estimate.tables import ThreeWayTable, TwoWayTable, two_way
 from ldpopt_survey.hypothesis_tests import TestResult, two_sample, wald_result
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import non_answers
+from ldpopt_survey.plan.reported_precision import respondents_for_table
 from ldpopt_survey.regress.formula import parse_formula
 from ldpopt_survey.regress.logit import logit_regression
 from ldpopt_survey.regress.moments import moment_regression, separate_regression
@@ -145,11 +146,13 @@ class Respondents(Selection):
             return {}
         place, name = next((place, name) for place, name in enumerate(names) if name not in questions)
         codes, side = self._side(name)
-        counts = dict(zip(side.inputs, np.bincount(codes[self.included], minlength=len(side.inputs)), strict=True))
+        respondents = codes[self.respondents_of_table(questions)]
+        counts = dict(zip(side.inputs, np.bincount(respondents, minlength=len(side.inputs)), strict=True))
+        needed = respondents_for_table(self.plan, tuple(questions))
         reasons = {
             count: str(no_joint_report("table", questions, self.plan, int(count)))
-            for count in set(counts.values()) - {0}
-            if not self.is_table_estimable(tuple(questions), int(count))
+            for count in counts.values()
+            if 0 < count < needed
         }
         return {cell: reasons[counts[cell[place]]] for cell in cells if counts[cell[place]] in reasons}
 
@@ -199,8 +202,9 @@ class Respondents(Selection):
             return self._from_booklets(row, column, questions)
         (a, first), (b, second) = (self._side(name) for name in (row, column))
         respondents = self.answered(*questions)
-        if len(questions) == 2 and not self.is_table_estimable((row, column), self.n):
-            raise no_joint_report("table", questions, self.plan, self.n)
+        respondent_count = int(self.respondents_of_table(questions).sum())
+        if len(questions) == 2 and not self.is_table_estimable((row, column), respondent_count):
+            raise no_joint_report("table", questions, self.plan, respondent_count)
         return two_way(a, b, first, second, sample=self.design, in_group=None if respondents.all() else respondents)
 
     def _from_booklets(self, row: str, column: str, questions: list[str]) -> TwoWayTable:

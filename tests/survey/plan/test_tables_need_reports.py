@@ -23,6 +23,7 @@ from ldpopt_survey import (
     make_plan,
     plan_survey,
 )
+from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.plan.reported_precision import is_table_estimable, respondents_for_table
 from ldpopt_survey.reports.analyses import three_way_rows
 
@@ -113,6 +114,26 @@ def test_the_allowance_for_nonresponse_is_not_for_a_group() -> None:
     for respondents, is_estimable in ((survey, True), (group, False)):
         plan = replace(respondents.plan, questions=(question, *respondents.plan.questions[1:]))
         assert replace(respondents, plan=plan).is_table_estimable(("a", "b"), some) is is_estimable
+
+
+def test_respondents_who_left_a_question_out_do_not_count() -> None:
+    """Their reports are empty, so that the table is of the others."""
+    full = people({"x": 500, "y": 500})
+    needed = math.ceil(respondents_for_table(full.plan, ("a", "b")))
+    reading = Reading(missing_answers="left out")
+    parts = tuple(QuestionSpec(part.name, part.categories, reading=reading) for part in full.plan.questions)
+    plan = make_plan(SurveySpec("s", parts, carry=("g",)), {"a": FLIP, "b": FLIP})
+    for answered, is_printed in ((needed - 1, False), (needed, True)):
+        b = np.where(np.arange(1000) < answered, full.rows.reports["b"], -1)
+        rows = replace(full.rows, counts=Counts(plan.checksum, 1000, {}), reports={**full.rows.reports, "b": b})
+        respondents = Respondents(plan, rows, Analysis())
+        if is_printed:
+            assert respondents.two_way("a", "b").joint.n == needed
+            assert {cell[2] for cell in respondents.three_way("a", "b", "g").joint.labels} == {"x", "y"}
+        else:
+            for table in (lambda r: r.two_way("a", "b"), lambda r: r.three_way("a", "b", "g")):
+                with pytest.raises(InvalidInput, match=f"at least {needed} respondents, .*, got {answered}$"):
+                    table(respondents)
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

@@ -21,6 +21,7 @@ from ldpopt_survey import (
     Counts,
     Findings,
     QuestionSpec,
+    SampleSpec,
     Simulated,
     Survey,
     SurveySpec,
@@ -33,7 +34,7 @@ from ldpopt_survey import (
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.reports import results, survey_report, verify_delivery
 from ldpopt_survey.reports.survey import among_those_who_answered
-from ldpopt_survey.sample.analysis import NO_REPORT, questions_without_reports
+from ldpopt_survey.sample.analysis import NO_REPORT, NO_WEIGHT, questions_without_reports
 
 FLIP = [[0.9, 0.1], [0.1, 0.9]]
 THREE = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
@@ -92,6 +93,18 @@ def test_groups_without_a_report_are_named_with_the_reason(folder: Path) -> None
     assert not found["a"].groups_left_out
     north = found_by(folder, where=(Condition.parse("region != east"),))
     assert north["b"].groups_left_out == {"west": NO_REPORT}  # a group outside the analysis is none of its groups
+
+
+def test_a_group_without_a_weight_is_named(folder: Path) -> None:
+    rows = read_rows(PLAN, folder / "reports.csv", ["region"])
+    weights = np.where(rows.columns["region"] == "south", 0.0, 1.5).astype(object)
+    weighted = replace(rows, columns={**rows.columns, "w": weights})
+    found = Analysis(SampleSpec(weights="w"), by=("region",)).estimates(PLAN, weighted)
+    assert found["a"].groups_left_out == {"south": NO_WEIGHT}
+    assert found["b"].groups_left_out == {"east": NO_REPORT, "west": NO_REPORT, "south": NO_WEIGHT}
+    conditions = (Condition.parse("region != south"),)
+    others = Analysis(SampleSpec(weights="w"), ("region",), conditions).estimates(PLAN, weighted)
+    assert not others["a"].groups_left_out
 
 
 def test_a_question_without_reports_does_not_stop_the_others(folder: Path) -> None:
