@@ -79,10 +79,11 @@ def as_findings(estimate: Estimate | Findings) -> Findings:
 def why_not_among_answered(plan: Plan, name: str, estimate: Estimate) -> str:
     """Return the reason why a question has no estimate among those who answered.
 
-    The text is empty if it has one, or if all its categories are answers.
+    The text is empty if it has one, and if all categories of the estimate are answers.
     """
     part = plan.part(name)
-    if not non_answers(part) or part.measure == "mean" or estimate.bets is not None:
+    is_restricted = not set(non_answers(part)) & set(estimate.labels)
+    if is_restricted or part.measure == "mean" or estimate.bets is not None:
         return ""
     try:
         among_answered(estimate, *non_answers(part))
@@ -357,9 +358,11 @@ class _Page:
     def rivals(self, question: PlannedQuestion, estimate: Estimate) -> dict[str, Any] | None:
         """Compute the respondents that other protocols need for the planned half-width.
 
-        They have the same epsilon.
+        They have the same epsilon. The result is None without the proportions of all categories.
         """
         if not 0 < question.epsilon < math.inf:
+            return None
+        if question.pilot is None and len(estimate.labels) < len(question.categories):  # among those who answered
             return None
         shares = np.clip(estimate.values, 1e-6, None) if question.pilot is None else question.pilot
         width = (question.expected or {}).get("half_width", 0.05)

@@ -33,7 +33,7 @@ from ldpopt_survey import (
 )
 from ldpopt_survey.plan.reading import Reading
 from ldpopt_survey.reports import results, survey_report, verify_delivery
-from ldpopt_survey.reports.survey import among_those_who_answered
+from ldpopt_survey.reports.survey import among_those_who_answered, why_not_among_answered
 from ldpopt_survey.sample.analysis import NO_REPORT, NO_WEIGHT, questions_without_reports
 
 FLIP = [[0.9, 0.1], [0.1, 0.9]]
@@ -150,7 +150,10 @@ def test_an_analysis_of_those_who_answered_names_its_groups_without_answers(fold
     rows = read_rows(PLAN, folder / "reports.csv", ["region"])
     reports = np.where(rows.columns["region"] == "east", 2, np.arange(N) % 2)
     own = replace(rows, counts=Counts(plan.checksum, N, {}), reports={"v": reports})
-    found = Analysis(by=("region",), answered=True).estimates(plan, own)["v"]
+    analysis = Analysis(by=("region",), answered=True)
+    found = analysis.estimates(plan, own)["v"]
+    assert why_not_among_answered(plan, "v", found.whole) == ""  # it is among them already
+    assert "no estimate for region east" in survey_report(plan, {"v": found}, pictures=False, analysis=analysis)
     assert set(found.groups) == {"north", "south", "west"}
     assert "among those who answered" in found.groups_left_out["east"]
 
