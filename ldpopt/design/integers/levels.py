@@ -20,6 +20,7 @@ from ldpopt.values.distribution import Array
 
 # Numbers of columns for each pair of entries: without a rest in each row, with one, and how many are tried for each
 COUNTS_PER_LEVEL, COUNTS_WITH_REST, MAX_COUNTS_TRIED = 2, 1, 10
+MAX_COLUMNS, MAX_LOW = 100, 200  # The most columns, and the largest lower entry: fine denominators need neither.
 NEGLIGIBLE_WEIGHT = 1e-9  # Columns with a smaller fraction of the weight of all are left out.
 
 
@@ -41,6 +42,8 @@ def level_starts(task: Task, worth: ColumnWorth | VarianceWorth, channel: Array)
     mean_share = float((preferences @ chances).mean())
     for low, high in _levels(task):
         mean_count = task.total / (low + mean_share * (high - low))
+        if mean_count > MAX_COLUMNS:
+            continue
         counts = [m for m in range(2, task.total // low + 1) if 0 < _members(task, low, high, m) <= m]
         counts.sort(key=lambda m: (abs(m - mean_count), m))
         has_rest = [(task.total - low * m) % (high - low) > 0 for m in counts]
@@ -72,7 +75,7 @@ def _levels(task: Task) -> Iterator[tuple[int, int]]:
     """Generate the pairs of a column's entries, from the smallest on, each with a greater ratio than those before."""
     assert task.ratio is not None
     greatest = 1.0
-    for low in range(1, task.total // task.inputs + 1):
+    for low in range(1, min(task.total // task.inputs, MAX_LOW) + 1):
         high = math.floor(low * task.ratio)
         if high / low > greatest:
             greatest = high / low

@@ -163,7 +163,7 @@ def roundings(task: Task, start: Channel | None) -> tuple[Task, Integers]:
     if decisions is None:
         k, ratio = task.inputs, float(task.ratio) if task.ratio is not None else 1e9
         # Randomized response among blocks of inputs.
-        for blocks in range(2, k + 1) if k <= MAX_FEW_INPUTS or not starts else (k,):
+        for blocks in sorted({*range(2, min(k, MAX_FEW_INPUTS) + 1), k} - {1}):
             entries = np.where((np.arange(k) * blocks // k)[:, None] == np.arange(blocks), ratio, 1.0)
             channels.append(entries / entries.sum(axis=1, keepdims=True))
         channels.append(np.ones((k, 1)))  # It is uninformative, and always available.

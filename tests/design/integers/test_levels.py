@@ -60,3 +60,12 @@ def test_a_channel_with_more_reports_than_the_denominator_is_a_start():
     assert optimum.channel.shape[1] > 36
     made = optimal_channel(utility, [LocalDP(2.0), Denominator(100)], method=Rounded(optimum.channel), certify=False)
     assert made.value <= 1.35 * optimum.value
+
+
+@pytest.mark.parametrize(("total", "loss"), [(1000, 0.04), (10_000, 0.01), (100_000, 0.005)])
+def test_fine_denominators_lose_hardly_anything(total, loss):
+    utility = FisherInformation(UNEVEN)
+    optimum = optimal_channel(utility, LocalDP(1.0), certify=False)
+    limits = [LocalDP(1.0), Denominator(total)]
+    made = optimal_channel(utility, limits, method=Rounded(optimum.channel), certify=False)
+    assert made.value <= optimum.value * (1 + loss)
