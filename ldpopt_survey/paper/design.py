@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, islice, product
 from types import MappingProxyType
 from typing import Any
@@ -175,9 +175,9 @@ class PaperSurvey(Result):
     - `plan` : the plan for counting and estimating reports. Its probabilities are multiples of 1/D, where D is the
       number of outcomes of the device.
     - `device` : the thing that people randomize with, such as two dice.
-    - `losses` : for each question, the fraction of additional respondents that the survey needs. By this fraction its
-      variance exceeds that of the best channel with the same epsilon and any probabilities. For a booklet, and under a
-      cap on eta, it is the largest such fraction of its questions' proportions, compared with the plan.
+    - `losses` : for each question, the fraction of additional respondents that the survey needs for the precision of
+      the plan. By this fraction the variance of its widest proportion exceeds the plan's. For a booklet it is the
+      largest such fraction of all its questions' proportions. Without a planned half-width it is that of their sum.
     - `intended` : for each question, the epsilon (nats) of the original plan, which the new channel does not exceed.
     - `intended_eta` : for each question, the cap on eta of the original plan, or its eta without a cap; see `exceeded`.
     """
@@ -269,19 +269,16 @@ def paper_survey(
     questions, losses, sheets = [], {}, {}
     with watched(time_limit, progress) as deadline:
         for number, question in enumerate(plan.questions):
-            planned = question.channel.matrix.tobytes() if _has_criterion(question) else b""
             limits = question.epsilon, question.eta, question.eta_cap
-            key = question.shares.tobytes(), *limits, len(question.parts), planned
+            planned = question.channel.matrix.tobytes()
+            key = question.shares.tobytes(), *limits, len(question.parts), planned, _is_for_widest(question)
             if key not in sheets:
                 sheets[key] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)), thorough)
             sheet = sheets[key]
             names = tuple(islice(letters, sheet.weights.shape[1]))
             channel = ExactChannel(sheet.weights, None, question.categories, names, denominator=device.denominator)
             channel.verify(question.epsilon)
-            loss = sheet.loss
-            if _has_criterion(question):
-                loss = _booklet_loss(question, sheet.weights, device.denominator)
-            losses[question.name] = loss
+            loss = losses[question.name] = _loss(question, sheet.weights, device.denominator)
             expected = {"loss": loss}
             questions.append(
                 PlannedQuestion(
@@ -321,17 +318,17 @@ def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Dea
 
     Without a cap it is within its eta, unless that is not found or costs much.
     """
-    planned = Channel(question.channel.matrix)
-    criterion = booklet_criterion(question) if _has_criterion(question) else None
-    is_capped, best, without_cap = question.eta_cap is not None, planned, None
+    planned, is_capped, without_cap = Channel(question.channel.matrix), question.eta_cap is not None, None
+    best, criterion = planned, _criterion(question, deadline.turn(0, 3))
 
     def designed(turn: int, eta: float | None, reference: Channel) -> Sheet | None:
         settings = D, simpler, deadline.turn(turn, 3), thorough, criterion, eta, reference
         return design_sheet(question.shares, question.epsilon, *settings)
 
     if not is_capped and (not question.parts or len(question.categories) <= MAX_DESIGNED_CELLS):
-        utility, turn = FisherInformation(question.shares, criterion or AOptimal()), deadline.turn(0, 3)
-        best = optimal_channel(utility, LocalDP(question.epsilon), certify=False, **turn.passed).channel
+        if _has_criterion(question):
+            utility, turn = FisherInformation(question.shares, criterion), deadline.turn(0, 3)
+            best = optimal_channel(utility, LocalDP(question.epsilon), certify=False, **turn.passed).channel
         if float(total_variation(best)) <= (1 + MAX_ETA_EXCESS) * question.eta:
             without_cap = designed(1, None, best)  # Sheets near the best channel are better ones.
             if without_cap is None or _eta(without_cap) <= question.eta:
@@ -345,13 +342,7 @@ def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Dea
         and within_cap.error > (1 + MAX_ETA_COST) * without_cap.error
     ):
         return without_cap
-    if _has_criterion(question):
-        return within_cap
-    widest, planned_widest = (
-        float(np.diag(asymptotic_covariance(channel, question.shares)).max())
-        for channel in (Channel(within_cap.weights / D), planned)
-    )
-    return replace(within_cap, loss=max(within_cap.loss, widest / planned_widest - 1))
+    return within_cap
 
 
 def _eta(sheet: Sheet) -> float:
@@ -374,6 +365,30 @@ TABLE_WEIGHT = 0.1
 def _has_criterion(question: PlannedQuestion) -> bool:
     """Return True if other estimates count than the shares of the answers: of a booklet, or the mean of a number."""
     return bool(question.parts) or question.measure == "mean"
+
+
+def _is_for_widest(question: PlannedQuestion) -> bool:
+    """Return True if the plan of a question without parts has a half-width, or no precision at all."""
+    return not question.expected or "half_width" in question.expected
+
+
+def _criterion(question: PlannedQuestion, deadline: Deadline) -> Criterion:
+    """Return the criterion of a question's sheet.
+
+    For the widest proportion it is a weighted sum of variances. The weights are the variances by the channel that is
+    best for their sum [multiplicative algorithm, one step].
+    """
+    if _has_criterion(question):
+        return booklet_criterion(question)
+    pilot = question.shares
+    if not _is_for_widest(question) or np.ptp(pilot) == 0:
+        return AOptimal()
+    limits: list[Constraint] = [LocalDP(question.epsilon)]
+    limits += [] if question.eta_cap is None else [TotalVariation(question.eta_cap)]
+    best = optimal_channel(FisherInformation(pilot, AOptimal()), limits, certify=False, **deadline.passed).channel
+    variances = np.diag(asymptotic_covariance(best, pilot))
+    contrasts = (np.eye(len(pilot)) - pilot) * np.sqrt(variances / variances.max())[:, None]
+    return Marginals((len(pilot),), [1e-9], contrasts=contrasts.T)
 
 
 def booklet_criterion(question: PlannedQuestion) -> Marginals:
@@ -404,15 +419,18 @@ def _contrasts(question: PlannedQuestion, names: tuple[str, ...]) -> Array:
     return np.asarray(question.members(*names) if rows is None else rows, dtype=np.float64)
 
 
-def _booklet_loss(question: PlannedQuestion, weights: Integers, D: int) -> float:
-    """The largest relative growth of the variance of a share or mean of a report, compared with the plan."""
+def _loss(question: PlannedQuestion, weights: Integers, D: int) -> float:
+    """The fraction of additional respondents that a sheet needs; see `PaperSurvey.losses`."""
+    channels = Channel(question.channel.matrix), Channel(weights / D)
+    if not _has_criterion(question):
+        summary = np.max if _is_for_widest(question) else np.sum
+        shares = np.eye(len(question.shares))
+        before, after = (float(summary(contrast_variances(channel, question.shares, shares))) for channel in channels)
+        return max(after / before - 1, 0.0)
     loss = 0.0
     for part in question.answers:
         contrasts = _contrasts(question, (part.name,))
-        planned, actual = (
-            contrast_variances(channel, question.shares, contrasts)
-            for channel in (Channel(question.channel.matrix), Channel(weights / D))
-        )
+        planned, actual = (contrast_variances(channel, question.shares, contrasts) for channel in channels)
         loss = max(loss, float((actual[np.isfinite(planned)] / planned[np.isfinite(planned)]).max(initial=1.0)) - 1)
     return loss
 
