@@ -292,7 +292,7 @@ def paper_survey(
         wording=plan.wording, rounds=plan.rounds,
     )  # fmt: skip
     intended = MappingProxyType({question.name: question.epsilon for question in plan.questions})
-    intended_eta = MappingProxyType({q.name: q.eta if q.eta_cap is None else q.eta_cap for q in plan.questions})
+    intended_eta = MappingProxyType({question.name: question.largest_eta for question in plan.questions})
     return PaperSurvey(on_paper, device, MappingProxyType(losses), intended, intended_eta)
 
 
@@ -333,7 +333,7 @@ def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Dea
             without_cap = designed(1, None, best)  # Sheets near the best channel are better ones.
             if without_cap is None or _eta(without_cap) <= question.eta:
                 return without_cap
-    within_cap = designed(2, question.eta_cap or question.eta, planned)
+    within_cap = designed(2, question.largest_eta, planned)
     if within_cap is None:
         return None if is_capped else without_cap or designed(2, None, best)
     if (

@@ -301,6 +301,11 @@ class PlannedQuestion(Result):
         return np.asarray((numerators - values * is_asked) / share + values)
 
     @property
+    def largest_eta(self) -> float:
+        """The largest eta that other versions of the question may have: its cap, or its own eta without one."""
+        return self.eta if self.eta_cap is None else self.eta_cap
+
+    @property
     def categories(self) -> tuple[Label, ...]:
         """The possible answers, in the order of the channel's rows."""
         return self.channel.inputs

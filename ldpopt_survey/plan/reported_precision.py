@@ -63,7 +63,7 @@ def variances(plan: Plan, names: tuple[str, ...], n: float) -> Array:
     precisions = []
     for holders in plan.ways(names):
         channel, pilot, contrasts = joint_channel(holders, names)
-        fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
+        fraction = _fraction(holders)
         is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
         all_determined = are_estimable(is_identified, variance, third, max(n * fraction, 1.0)).all()
         precisions.append(all_determined * fraction / np.maximum(variance, SMALLEST_VARIANCE))
@@ -89,7 +89,7 @@ def moments_of(plan: Plan, name: str, among_asked: bool = False) -> tuple[npt.ND
             rows := holders[0].rows_among_asked(name)
         ) is not None:
             contrasts = rows
-        fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
+        fraction = _fraction(holders)
         is_identified, variance, third = contrast_moments(channel, pilot, contrasts)
         weights.append(np.where(is_identified, fraction / np.maximum(variance, SMALLEST_VARIANCE), 0.0))
         third_moments.append(third / fraction**2)
@@ -116,7 +116,7 @@ def asks_enough(plan: Plan, name: str, n: float) -> bool:
     for holders in plan.ways((name,)):
         channel, pilot, contrasts = joint_channel(holders, (name,))
         is_asked = contrasts[:2].sum(axis=0)
-        fraction = float(math.prod(question.probability for question in holders if question.probability < 1))
+        fraction = _fraction(holders)
         variance = max(float(contrast_variances(channel, pilot, is_asked[None])[0]), SMALLEST_VARIANCE)
         share, information = float(is_asked @ pilot), information + fraction / variance
     return share * math.sqrt(n * information) >= MIN_SHARE_ERRORS
@@ -166,10 +166,8 @@ def _reports_for_table(holders: Sequence[PlannedQuestion], names: tuple[str, ...
     parts = [
         (Channel(holder.channel.matrix), holder.shares, holder.members(*names_in(holder, names))) for holder in holders
     ]
-    channels, pilots, contrasts = zip(*parts, strict=True)
-    if len(parts) == 1:
-        return float(reports_to_estimate(*contrast_moments(channels[0], pilots[0], contrasts[0])).max())
-    return float(reports_to_estimate(*contrast_moments(channels, pilots, contrasts)).max())
+    moments = contrast_moments(*parts[0]) if len(parts) == 1 else contrast_moments(*zip(*parts, strict=True))
+    return float(reports_to_estimate(*moments).max())
 
 
 def _fraction(holders: Sequence[PlannedQuestion]) -> float:
