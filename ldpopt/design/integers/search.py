@@ -21,6 +21,7 @@ from ldpopt.exact import reach
 MAX_CLIMB_MOVES = 300  # The largest number of successive moves.
 MAX_RESTARTS, MAX_RESTARTS_FEW_INPUTS = 12, 36  # Restarts of the search from a channel near its best one.
 MAX_FEW_INPUTS = 5  # Up to this number of inputs a step changes any rows, and the search restarts more often.
+MAX_UNSUCCESSFUL_RESTARTS = 18  # After so many in a row the search ends.
 MAX_MOVES_TRIED = 20  # The number of best moves that are tried if a cap on total variation may forbid some.
 MAX_MOVE_ENTRIES = 500_000  # The most entries of the columns after a step, for all columns and steps.
 MAX_STEP_SIZES = 3  # The most sizes of a step in one row, in addition to a unit.
@@ -70,7 +71,7 @@ class Moves:
         """Improve the weights by climbs from random moves; the result is at least as good."""
         if restarts is None:
             restarts = MAX_RESTARTS_FEW_INPUTS if self.task.inputs <= MAX_FEW_INPUTS else MAX_RESTARTS
-        rng = np.random.default_rng(0)
+        rng, unsuccessful_restarts = np.random.default_rng(0), 0
         best = self.climb(weights)
         value, neighbors = self.worth_of_weights(best), self._neighbours(best)
         for _ in self.task.problem.deadline.inner.rounds(range(restarts)):
@@ -78,8 +79,12 @@ class Moves:
             for _ in range(int(rng.integers(3))):
                 start = self._random(self._neighbours(start), rng)
             local_optimum = self.climb(start)
-            if (new_value := self.worth_of_weights(local_optimum)) > value - 1e-12 * abs(value):
+            new_value = self.worth_of_weights(local_optimum)
+            unsuccessful_restarts = 0 if new_value > _threshold(value) else unsuccessful_restarts + 1
+            if new_value > value - 1e-12 * abs(value):
                 best, value, neighbors = local_optimum, new_value, self._neighbours(local_optimum)
+            if unsuccessful_restarts >= MAX_UNSUCCESSFUL_RESTARTS:
+                break
         return merge_proportional(best)
 
     def worth_of_weights(self, weights: Integers) -> float:
@@ -124,8 +129,10 @@ class Moves:
                 if changed_columns & pair:
                     continue
                 candidate = neighbors.moved(columns, move)
+                if not self.task.is_within_cap(candidate):
+                    continue
                 new_value = self.worth_of_weights(candidate)  # not that of the move, which has rounding errors
-                if new_value > _threshold(value) and (self.task.cap is None or self.task.allows(candidate)):
+                if new_value > _threshold(value):
                     columns, value, changed_columns = candidate, new_value, changed_columns | pair
             if changed_columns:
                 return self._merged(columns[:, columns.any(axis=0)]), value
@@ -150,7 +157,7 @@ class Moves:
             return weights
         moved = neighbors.moved(neighbors.columns, int(neighbors.moves[rng.integers(len(neighbors.moves))]))
         changed_weights = self._merged(moved[:, moved.any(axis=0)])
-        return changed_weights if self.task.cap is None or self.task.allows(changed_weights) else weights
+        return changed_weights if self.task.is_within_cap(changed_weights) else weights
 
 
 def _threshold(value: float) -> float:

@@ -75,6 +75,10 @@ class Task:
             for a, b in zip(low.tolist(), high.tolist(), strict=True)
         ):
             return False
+        return self.is_within_cap(weights)
+
+    def is_within_cap(self, weights: Integers) -> bool:
+        """Return True if integers (k, m) meet the cap on total variation."""
         return self.cap is None or int(largest_distance(weights)[0]) <= self.cap
 
     def rows(self, weights: Integers) -> Array:
