@@ -28,9 +28,10 @@ from ldpopt.design.estimation.branches import MAX_SEARCH_NODES, Branches
 from ldpopt.design.estimation.method import proofs_by_pricing
 from ldpopt.design.estimation.policy import columns_for
 from ldpopt.design.estimation.prices import Charges, Prices
-from ldpopt.design.estimation.program import Central, SurveySolution, reduce_weights, survey_program
+from ldpopt.design.estimation.program import reduce_weights
 from ldpopt.design.estimation.program_dual import best_squares
 from ldpopt.design.estimation.program_mixture import Mixture, log_scale, new_rows, refuses_thresholds
+from ldpopt.design.estimation.program_newton import Central, SurveySolution, survey_program
 from ldpopt.design.estimation.program_paired import PairedDual, paired_dual
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.staircase import AnyRelaxation

@@ -19,14 +19,9 @@ from ldpopt.design.constraints import LocalDP, TotalVariation
 from ldpopt.design.constraints.repair import stochastic
 from ldpopt.design.estimation.policy import MAX_INITIAL_COLUMNS, PolicyColumns, columns_for
 from ldpopt.design.estimation.prices import MAX_INPUTS_ALL_PRICED, Prices
-from ldpopt.design.estimation.program import (
-    FisherSolution,
-    fisher_program,
-    reduce_columns,
-    reduce_weights,
-    survey_program,
-)
+from ldpopt.design.estimation.program import FisherSolution, fisher_program, reduce_columns, reduce_weights
 from ldpopt.design.estimation.program_dual import survey_dual
+from ldpopt.design.estimation.program_newton import survey_program
 from ldpopt.design.estimation.staircase import MAX_INPUTS_ALL_STARTED, Columns, StaircaseColumns
 from ldpopt.design.generate import WithoutBounds, generate
 from ldpopt.design.problems.problem import Problem

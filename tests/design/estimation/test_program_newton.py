@@ -6,9 +6,10 @@ import pytest
 from ldpopt import LocalDP, TotalVariation, optimal_channel
 from ldpopt.design import AOptimal, DOptimal, FisherInformation, MVOptimal
 from ldpopt.design.estimation.prices import subsets
-from ldpopt.design.estimation.program import fisher_program, survey_program
+from ldpopt.design.estimation.program import fisher_program
 from ldpopt.design.estimation.program_dual import survey_dual
 from ldpopt.design.estimation.program_mixture import by_newton
+from ldpopt.design.estimation.program_newton import survey_program
 from ldpopt.design.estimation.staircase import StaircaseColumns
 from ldpopt.design.kernel.sets import balanced_sets
 

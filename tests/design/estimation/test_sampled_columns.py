@@ -10,8 +10,9 @@ import pytest
 from ldpopt.design import AOptimal, DOptimal, FisherInformation, LocalDP, MVOptimal, TotalVariation, optimal_channel
 from ldpopt.design.estimation.method import EstimationColumns
 from ldpopt.design.estimation.method_variances import SampledColumns, equivalence_dual
-from ldpopt.design.estimation.program import fisher_program, survey_program
+from ldpopt.design.estimation.program import fisher_program
 from ldpopt.design.estimation.program_dual import mirror_descent, survey_dual
+from ldpopt.design.estimation.program_newton import survey_program
 from ldpopt.design.estimation.staircase import StaircaseColumns
 from ldpopt.design.kernel.sets import balanced_sets
 from ldpopt.design.problems.problem import Problem

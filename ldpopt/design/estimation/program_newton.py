@@ -1,0 +1,313 @@
+"""Solve the program of `estimation.program` by Newton's method on weights and prices together.
+
+    min  criterion(J)   s.t.  sum_y theta_y S_y = 1,  theta >= 0,   J = sum_y theta_y S_y S_y^T / (S_y . p)
+                              sum_y theta_y (S_y[x] - S_y[x'])_+ <= eta   for x < x', under a cap
+
+The largest variance is the least level with (F^T J^-1 F)[j,j] - (p.F_j)^2 <= level for every j, where F is the identity
+for the shares themselves. These limits have prices, like the caps of the pairs. With v_y = S_y / (S_y . p)^(1/2) and
+W = F F^T, the slope of tr(W J^-1) in theta_y is -|F^T J^-1 v_y|^2. In coordinates where J is the identity and W has the
+diagonal d, the Hessian is Phi Phi^T with
+
+    Phi_y,ij = z_i z_j (d_i + d_j)^(1/2),    z = v_y in these coordinates,  i <= j,
+
+where products with i < j count twice, and those with d_i = d_j = 0 are left out: F may have few columns. For -log det J
+the factor with d is left out; for the largest variance, W = F diag(the multipliers of the limits) F^T. Phi has at most
+k (k + 1) / 2 columns, so that a step costs one product of a thin matrix with itself, however many columns S there are.
+The search can start from the solution for fewer columns. Columns that join get little weight and much slack, and about
+ten steps bring all of them back to the central path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from ldpopt.design.estimation.program import FisherSolution
+from ldpopt.design.utilities.criteria import MVOptimal
+from ldpopt.design.utilities.criterion import Criterion, LinearCriterion, differences
+from ldpopt.errors import SolverError
+from ldpopt.values.distribution import Array
+
+MAX_NEWTON_STEPS = 80  # About 20 are enough.
+STEP_FRACTION = 0.99  # The largest fraction of the way to where a weight, a slack or a price becomes zero.
+MAX_STALLED_STEPS = 8  # Without gain, rounding is assumed to prevent progress.
+FEASIBILITY_RTOL = 0.01  # Relative error of rows and limits: this fraction of the gap, plus 1e-9.
+INITIAL_GAP = 0.1  # Relative to the criterion.
+NEW_COLUMN_WEIGHT = 0.1  # In units of a usual weight.
+
+
+@dataclass(frozen=True, eq=False)
+class Central:
+    """A point near the central path.
+
+    - `theta`, `slack` : (n,) the weights and the slacks of the columns.
+    - `rows` : lambda (k,).
+    - `limit_slack`, `prices` : (m,) of all limits, first those of single variances, then those of pairs.
+    - `level` : the limit of the single variances.
+    """
+
+    theta: Array
+    slack: Array
+    rows: Array
+    limit_slack: Array
+    prices: Array
+    level: float
+
+    def with_columns(self, is_selected: npt.NDArray[np.bool_], count: int) -> Central:
+        """Select columns, and append `count` new ones."""
+        product = float(self.theta @ self.slack + self.limit_slack @ self.prices) / (
+            len(self.theta) + len(self.limit_slack)
+        )
+        usual_weight = min(
+            product / float(np.median(self.slack[is_selected])), float(np.median(self.theta[is_selected]))
+        )
+        theta = np.append(self.theta[is_selected], np.full(count, NEW_COLUMN_WEIGHT * usual_weight))
+        slack = np.append(self.slack[is_selected], np.full(count, product / (NEW_COLUMN_WEIGHT * usual_weight)))
+        return Central(theta, slack, self.rows, self.limit_slack, self.prices, self.level)
+
+
+@dataclass(frozen=True, eq=False)
+class SurveySolution(FisherSolution):
+    """A solution with its point near the central path."""
+
+    central: Central
+
+
+def survey_program(
+    criterion: Criterion,
+    prior: Array,
+    columns: Array,
+    accuracy: float,
+    eta: float | None = None,
+    start: Central | None = None,
+) -> SurveySolution:
+    """Solve for the best weights of `columns` (n, k) to a relative `accuracy`.
+
+    - `criterion` : a sum of variances, the largest variance, or the log generalized variance. The columns identify all
+      proportions, and their mixtures include a constant.
+    - `eta` : a cap on total variation.
+    - `start` : the first point, with as many columns.
+    """
+    program = _Program(criterion, prior, columns, eta)
+    point, goal = program.start() if start is None else start, None
+    best_point, smallest_error, stalled_steps = point, np.inf, 0
+    for _ in range(MAX_NEWTON_STEPS):
+        neighborhood = program.neighborhood(point)
+        if neighborhood.largest_error < smallest_error:
+            best_point, smallest_error, stalled_steps = point, neighborhood.largest_error, 0
+        elif neighborhood.gap <= 1.5 * accuracy:  # Rounding may mislead at the end.
+            stalled_steps += 1
+        if smallest_error <= 1.5 * accuracy or stalled_steps > MAX_STALLED_STEPS:
+            break
+        point, step_fraction = program.step(
+            point, neighborhood, max(accuracy, neighborhood.gap if goal is None else goal)
+        )
+        goal = (0.1 if step_fraction > 0.9 else 0.3 if step_fraction > 0.5 else 0.8) * neighborhood.gap
+    return program.solution(best_point)
+
+
+@dataclass(frozen=True, eq=False)
+class _Near:
+    """The criterion near a point (`_Program.local`), and the errors of the point's equations.
+
+    - `dual` : (n,) the slacks that the prices imply.
+    - `short` : (k,) the shortfall of the row sums.
+    - `missing` : (m,) the slack of the limits, less the point's.
+    - `used` : (n, m) the columns' consumption of the limits.
+    - `gap` : relative to the criterion.
+    - `largest_error` : the largest of the gap and of the relative errors. Errors of rows and limits count
+      1/`FEASIBILITY_RTOL` times.
+    """
+
+    size: float
+    products: Array
+    dual: Array
+    short: Array
+    missing: Array
+    used: Array
+    gap: float
+    largest_error: float
+
+
+class _Program:
+    """Columns S (n, k), their consumption of the caps (n, pairs), and the criterion over v = S / (S . p)^(1/2)."""
+
+    def __init__(self, criterion: Criterion, prior: Array, columns: Array, eta: float | None) -> None:
+        n, k = columns.shape
+        self.pairs = np.triu_indices(k, 1)
+        x, other = self.pairs
+        is_capped = eta is not None
+        self.columns, self.prior, self.mass, self.largest_entries = columns, prior, columns @ prior, columns.max(axis=1)
+        self.above = np.maximum(columns[:, x] - columns[:, other], 0.0) if is_capped else np.zeros((n, 0))
+        self.caps = np.full(self.above.shape[1], eta if is_capped else 1.0)
+        self.logarithmic = criterion.logarithmic
+        self.root = criterion.factor(k) if isinstance(criterion, LinearCriterion | MVOptimal) else np.eye(k)
+        self.v, self.limits = columns / np.sqrt(self.mass)[:, None], self.root.shape[1] if criterion.limited else 0
+        self.rank = int(np.linalg.matrix_rank(self.root)) if criterion.limited else self.root.shape[1]
+        first_inputs, second_inputs = np.triu_indices(k)
+        is_used = second_inputs >= k - self.rank
+        self.left, self.right = first_inputs[is_used], second_inputs[is_used]
+        self.twice = np.where(self.left == self.right, 1.0, 2.0)
+
+    def local(self, theta: Array, weights: Array) -> tuple[float, Array, Array, Array, Array]:
+        """Compute the criterion at weights `theta` (n,) of the columns.
+
+        weights : (l,) of the single variances. Returns its size, -slope . theta; its slope (n,); Phi (n, k (k + 1) /
+        2); and the single variances (l,) with their slopes (n, l). Here l = k for the largest variance and 0 for other
+        criteria.
+        """
+        information = (self.v * theta[:, None]).T @ self.v
+        eigenvalues, eigenvectors = np.linalg.eigh(information)
+        if not eigenvalues[0] > 0:
+            raise SolverError("design for estimation: the columns leave some share unknown; pass another method")
+        inverse_root = eigenvectors / np.sqrt(eigenvalues)
+        variances, variance_slopes = np.zeros(0), np.zeros((len(self.v), 0))
+        if self.logarithmic:
+            z, criterion_size, slope, doubled_weights = (
+                self.v @ inverse_root,
+                float(len(eigenvalues)),
+                np.ones(len(eigenvalues)),
+                self.twice,
+            )
+        else:
+            slope, rotation = np.linalg.eigh((half := inverse_root.T @ self.factor(weights)) @ half.T)
+            slope = np.maximum(slope, 0.0)
+            slope[: len(slope) - self.rank] = 0.0
+            z, criterion_size = self.v @ (inverse_root @ rotation), float(slope.sum())
+            doubled_weights = self.twice * (slope[self.left] + slope[self.right])
+        if self.limits:
+            inverse = inverse_root @ (inverse_root.T @ self.root)
+            variances, variance_slopes = (
+                (self.root * inverse).sum(axis=0) - (self.prior @ self.root) ** 2,
+                -((self.v @ inverse) ** 2),
+            )
+        products = z[:, self.left] * z[:, self.right] * np.sqrt(doubled_weights)
+        return criterion_size, -(z**2) @ slope, products, variances, variance_slopes
+
+    def factor(self, weights: Array) -> Array:
+        """Return F; for the largest variance, that of its weights."""
+        return self.root * np.sqrt(weights) if self.limits else self.root
+
+    def kernel(self, information: Array, weights: Array) -> Array:
+        """Compute K (r, k) such that |K S|^2 / (S . p) is minus the slope.
+
+        For `DOptimal` and centered columns it is |K u|^2.
+        """
+        if not self.logarithmic:
+            return np.asarray(self.factor(weights).T @ np.linalg.inv(information))
+        t = differences(len(information))
+        eigenvalues, eigenvectors = np.linalg.eigh(t.T @ information @ t)
+        return np.asarray((eigenvectors / np.sqrt(eigenvalues)).T @ t.T)
+
+    def start(self) -> Central:
+        """Build a point of equal weights, with a gap of about `INITIAL_GAP`."""
+        (n, k), limits = self.columns.shape, self.limits
+        theta, weights = np.full(n, k / self.columns.sum()), np.full(limits, 1 / max(1, limits))
+        size, _, _, variances, _ = self.local(theta, weights)
+        products = INITIAL_GAP * size / (n + limits + len(self.caps))
+        slacks = np.maximum(self.caps - self.above.T @ theta, INITIAL_GAP * self.caps)
+        level = float(variances.max(initial=0.0)) + INITIAL_GAP * size
+        slack = INITIAL_GAP * size / n / theta
+        all_slacks, prices = np.append(level - variances, slacks), np.append(weights, products / slacks)
+        return Central(theta, slack, size * self.prior, all_slacks, prices, level)
+
+    def neighborhood(self, point: Central) -> _Near:
+        """Compute the criterion and the errors of the equations at a point."""
+        limits = self.limits
+        size, slope, products, variances, variance_slopes = self.local(point.theta, point.prices[:limits])
+        row_shortfall = 1 - self.columns.T @ point.theta
+        slack_error = np.append(point.level - variances, self.caps - self.above.T @ point.theta) - point.limit_slack
+        dual = slope + self.columns @ point.rows + self.above @ point.prices[limits:]
+        scale = np.append(np.full(limits, size), self.caps)
+        feasibility_error = max(
+            float(np.abs(row_shortfall).max() / self.caps.min(initial=1.0)),
+            float(np.abs(slack_error / scale).max(initial=0.0)),
+        )
+        gap = float(point.theta @ point.slack + point.limit_slack @ point.prices) / size
+        dual_error = float(np.abs((dual - point.slack) / self.largest_entries).max()) / size
+        error = max(gap, dual_error, (feasibility_error - 1e-9) / FEASIBILITY_RTOL)
+        return _Near(
+            size, products, dual, row_shortfall, slack_error, np.hstack([variance_slopes, self.above]), gap, error
+        )
+
+    def step(self, point: Central, neighborhood: _Near, goal: float) -> tuple[Central, float]:
+        """Compute a Newton step toward the relative gap `goal`.
+
+        Returns the point, and the fraction of the step that was taken.
+        """
+        limits, k = self.limits, len(self.prior)
+        mu = goal * neighborhood.size / (len(point.theta) + len(point.limit_slack))
+        try:
+            change, d_level, d_theta = self._newton_step(point, neighborhood, mu)
+        except (np.linalg.LinAlgError, ValueError) as error:
+            raise SolverError("design for estimation: Newton's method failed; pass another method") from error
+        d_slack = (mu - point.slack * d_theta) / point.theta - point.slack
+        d_limit_slack = neighborhood.missing - neighborhood.used.T @ d_theta
+        d_limit_slack[:limits] += d_level
+        primal_length = _step_length((point.theta, d_theta), (point.limit_slack, d_limit_slack))
+        dual_length = _step_length((point.slack, d_slack), (point.prices, change[k:]))
+        if limits:  # the curvature depends on the prices
+            primal_length = dual_length = min(primal_length, dual_length)
+        next_point = Central(
+            point.theta + primal_length * d_theta,
+            point.slack + dual_length * d_slack,
+            point.rows + dual_length * change[:k],
+            point.limit_slack + primal_length * d_limit_slack,
+            point.prices + dual_length * change[k:],
+            point.level + primal_length * d_level,
+        )
+        return next_point, min(primal_length, dual_length)
+
+    def _newton_step(self, point: Central, neighborhood: _Near, mu: float) -> tuple[Array, float, Array]:
+        """Solve for the changes of lambda and of the prices together, of the level, and of theta."""
+        k, m, limits = len(self.prior), len(point.limit_slack), self.limits
+        products, usage = neighborhood.products, neighborhood.used
+        ratio, residuals = point.theta / point.slack, mu / point.theta - neighborhood.dual
+        scaled_factor = np.hstack([products, self.columns, usage]) * np.sqrt(ratio)[:, None]
+        gram, right_side = scaled_factor.T @ scaled_factor, scaled_factor.T @ (residuals * np.sqrt(ratio))
+        q = products.shape[1]
+        normal, cross = gram[:q, :q], gram[:q, q:]
+        normal[np.diag_indices(q)] += 1.0
+        cholesky_factor = scipy.linalg.cho_factor(normal, lower=True, overwrite_a=True)
+        solutions = scipy.linalg.cho_solve(cholesky_factor, np.column_stack([cross, right_side[:q]]))
+        level_count = int(limits > 0)
+        schur, right_hand_side = np.zeros((k + m + level_count, k + m + level_count)), np.zeros(k + m + level_count)
+        schur[: k + m, : k + m] = gram[q:, q:] - cross.T @ solutions[:, :-1]
+        price_rows = np.arange(k, k + m)
+        schur[price_rows, price_rows] += point.limit_slack / point.prices
+        right_hand_side[: k + m] = (
+            right_side[q:]
+            - cross.T @ solutions[:, -1]
+            - np.append(neighborhood.short, neighborhood.missing + point.limit_slack - mu / point.prices)
+        )
+        if level_count:  # the weights of the variances sum to one: the level is their price
+            schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
+            right_hand_side[-1] = 1 - point.prices[:limits].sum()
+        solution = np.linalg.solve(schur, right_hand_side)
+        change, level = np.asarray(solution[: k + m]), float(solution[-1]) if level_count else 0.0
+        coefficients = solutions[:, -1] - solutions[:, :-1] @ change
+        changes = residuals - self.columns @ change[:k] - usage @ change[k:] - products @ coefficients
+        return change, level, np.asarray(ratio * changes)
+
+    def solution(self, point: Central) -> SurveySolution:
+        """Build the weights, and multipliers for the kernel centered at p."""
+        k, limits = len(self.prior), self.limits
+        nu = np.zeros((k, k))
+        if len(self.caps):
+            nu[self.pairs] = point.prices[limits:]
+        information = (self.columns * (point.theta / self.mass)[:, None]).T @ self.columns
+        kernel = self.kernel(information, point.prices[:limits])
+        if self.logarithmic:
+            # |J^-1/2 S|^2 / (S.p)^2 is 1 + |K u|^2 for u = S / (S.p) - 1.
+            return SurveySolution(point.theta, point.rows - self.prior, nu, kernel, np.ones(1), point)
+        row_sums = kernel.sum(axis=1)
+        rows = point.rows - 2 * kernel.T @ row_sums + row_sums @ row_sums * self.prior
+        return SurveySolution(point.theta, rows, nu, kernel, np.ones(1), point)
+
+
+def _step_length(*moves: tuple[Array, Array]) -> float:
+    """Compute the fraction of a step that keeps all these numbers positive."""
+    return min(1.0, *(STEP_FRACTION / max(1e-300, float((-step / value).max(initial=0.0))) for value, step in moves))
