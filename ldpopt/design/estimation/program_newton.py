@@ -11,10 +11,10 @@ diagonal d, the Hessian is Phi Phi^T with
     Phi_y,ij = z_i z_j (d_i + d_j)^(1/2),    z = v_y in these coordinates,  i <= j,
 
 where products with i < j count twice, and those with d_i = d_j = 0 are left out: F may have few columns. For -log det J
-the factor with d is left out; for the largest variance, W = F diag(the multipliers of the limits) F^T. Phi has at most
-k (k + 1) / 2 columns, so that a step costs one product of a thin matrix with itself, however many columns S there are.
-The search can start from the solution for fewer columns. Columns that join get little weight and much slack, and about
-ten steps bring all of them back to the central path.
+all d are 1/2; for the largest variance, W = F diag(the multipliers of the limits) F^T. A step factors I + Phi^T Phi,
+with at most k (k + 1) / 2 rows, or I + Phi Phi^T if that is less work. For the latter, Phi Phi^T is the product of
+sum_i 2 d_i z_i z'_i and sum_i z_i z'_i. The search can start from the solution for fewer columns. Columns that join get
+little weight and much slack, and about ten steps bring all of them back to the central path.
 """
 
 from __future__ import annotations
@@ -113,21 +113,23 @@ def survey_program(
 class _Near:
     """The criterion near a point (`_Program.local`), and the errors of the point's equations.
 
+    - `z`, `values` : z (n, k) and d (k,), the factors of the Hessian.
     - `dual` : (n,) the slacks that the prices imply.
     - `short` : (k,) the shortfall of the row sums.
     - `missing` : (m,) the slack of the limits, less the point's.
-    - `used` : (n, m) the columns' consumption of the limits.
+    - `variance_slopes` : (n, l) the slopes of the single variances.
     - `gap` : relative to the criterion.
     - `largest_error` : the largest of the gap and of the relative errors. Errors of rows and limits count
       1/`FEASIBILITY_RTOL` times.
     """
 
     size: float
-    products: Array
+    z: Array
+    values: Array
     dual: Array
     short: Array
     missing: Array
-    used: Array
+    variance_slopes: Array
     gap: float
     largest_error: float
 
@@ -147,16 +149,12 @@ class _Program:
         self.root = criterion.factor(k) if isinstance(criterion, LinearCriterion | MVOptimal) else np.eye(k)
         self.v, self.limits = columns / np.sqrt(self.mass)[:, None], self.root.shape[1] if criterion.limited else 0
         self.rank = int(np.linalg.matrix_rank(self.root)) if criterion.limited else self.root.shape[1]
-        first_inputs, second_inputs = np.triu_indices(k)
-        is_used = second_inputs >= k - self.rank
-        self.left, self.right = first_inputs[is_used], second_inputs[is_used]
-        self.twice = np.where(self.left == self.right, 1.0, 2.0)
 
-    def local(self, theta: Array, weights: Array) -> tuple[float, Array, Array, Array, Array]:
+    def local(self, theta: Array, weights: Array) -> tuple[float, Array, Array, Array, Array, Array]:
         """Compute the criterion at weights `theta` (n,) of the columns.
 
-        weights : (l,) of the single variances. Returns its size, -slope . theta; its slope (n,); Phi (n, k (k + 1) /
-        2); and the single variances (l,) with their slopes (n, l). Here l = k for the largest variance and 0 for other
+        weights : (l,) of the single variances. Returns its size, -slope . theta; its slope (n,); z (n, k) and d (k,);
+        and the single variances (l,) with their slopes (n, l). Here l = k for the largest variance and 0 for other
         criteria.
         """
         information = (self.v * theta[:, None]).T @ self.v
@@ -166,26 +164,20 @@ class _Program:
         inverse_root = eigenvectors / np.sqrt(eigenvalues)
         variances, variance_slopes = np.zeros(0), np.zeros((len(self.v), 0))
         if self.logarithmic:
-            z, criterion_size, slope, doubled_weights = (
-                self.v @ inverse_root,
-                float(len(eigenvalues)),
-                np.ones(len(eigenvalues)),
-                self.twice,
-            )
+            z, criterion_size, slope = self.v @ inverse_root, float(len(eigenvalues)), np.ones(len(eigenvalues))
         else:
             slope, rotation = np.linalg.eigh((half := inverse_root.T @ self.factor(weights)) @ half.T)
             slope = np.maximum(slope, 0.0)
             slope[: len(slope) - self.rank] = 0.0
             z, criterion_size = self.v @ (inverse_root @ rotation), float(slope.sum())
-            doubled_weights = self.twice * (slope[self.left] + slope[self.right])
         if self.limits:
             inverse = inverse_root @ (inverse_root.T @ self.root)
             variances, variance_slopes = (
                 (self.root * inverse).sum(axis=0) - (self.prior @ self.root) ** 2,
                 -((self.v @ inverse) ** 2),
             )
-        products = z[:, self.left] * z[:, self.right] * np.sqrt(doubled_weights)
-        return criterion_size, -(z**2) @ slope, products, variances, variance_slopes
+        values = slope / 2 if self.logarithmic else slope
+        return criterion_size, -(z**2) @ slope, z, values, variances, variance_slopes
 
     def factor(self, weights: Array) -> Array:
         """Return F; for the largest variance, that of its weights."""
@@ -206,7 +198,7 @@ class _Program:
         """Build a point of equal weights, with a gap of about `INITIAL_GAP`."""
         (n, k), limits = self.columns.shape, self.limits
         theta, weights = np.full(n, k / self.columns.sum()), np.full(limits, 1 / max(1, limits))
-        size, _, _, variances, _ = self.local(theta, weights)
+        size, _, _, _, variances, _ = self.local(theta, weights)
         products = INITIAL_GAP * size / (n + limits + len(self.caps))
         slacks = np.maximum(self.caps - self.above.T @ theta, INITIAL_GAP * self.caps)
         level = float(variances.max(initial=0.0)) + INITIAL_GAP * size
@@ -217,7 +209,7 @@ class _Program:
     def neighborhood(self, point: Central) -> _Near:
         """Compute the criterion and the errors of the equations at a point."""
         limits = self.limits
-        size, slope, products, variances, variance_slopes = self.local(point.theta, point.prices[:limits])
+        size, slope, z, values, variances, variance_slopes = self.local(point.theta, point.prices[:limits])
         row_shortfall = 1 - self.columns.T @ point.theta
         slack_error = np.append(point.level - variances, self.caps - self.above.T @ point.theta) - point.limit_slack
         dual = slope + self.columns @ point.rows + self.above @ point.prices[limits:]
@@ -229,9 +221,7 @@ class _Program:
         gap = float(point.theta @ point.slack + point.limit_slack @ point.prices) / size
         dual_error = float(np.abs((dual - point.slack) / self.largest_entries).max()) / size
         error = max(gap, dual_error, (feasibility_error - 1e-9) / FEASIBILITY_RTOL)
-        return _Near(
-            size, products, dual, row_shortfall, slack_error, np.hstack([variance_slopes, self.above]), gap, error
-        )
+        return _Near(size, z, values, dual, row_shortfall, slack_error, variance_slopes, gap, error)
 
     def step(self, point: Central, neighborhood: _Near, goal: float) -> tuple[Central, float]:
         """Compute a Newton step toward the relative gap `goal`.
@@ -245,7 +235,8 @@ class _Program:
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
         d_slack = (mu - point.slack * d_theta) / point.theta - point.slack
-        d_limit_slack = neighborhood.missing - neighborhood.used.T @ d_theta
+        used = np.append(neighborhood.variance_slopes.T @ d_theta, self.above.T @ d_theta)
+        d_limit_slack = neighborhood.missing - used
         d_limit_slack[:limits] += d_level
         primal_length = _step_length((point.theta, d_theta), (point.limit_slack, d_limit_slack))
         dual_length = _step_length((point.slack, d_slack), (point.prices, change[k:]))
@@ -264,33 +255,29 @@ class _Program:
     def _newton_step(self, point: Central, neighborhood: _Near, mu: float) -> tuple[Array, float, Array]:
         """Solve for the changes of lambda and of the prices together, of the level, and of theta."""
         k, m, limits = len(self.prior), len(point.limit_slack), self.limits
-        products, usage = neighborhood.products, neighborhood.used
-        ratio, residuals = point.theta / point.slack, mu / point.theta - neighborhood.dual
-        scaled_factor = np.hstack([products, self.columns, usage]) * np.sqrt(ratio)[:, None]
-        gram, right_side = scaled_factor.T @ scaled_factor, scaled_factor.T @ (residuals * np.sqrt(ratio))
-        q = products.shape[1]
-        normal, cross = gram[:q, :q], gram[:q, q:]
-        normal[np.diag_indices(q)] += 1.0
-        cholesky_factor = scipy.linalg.cho_factor(normal, lower=True, overwrite_a=True)
-        solutions = scipy.linalg.cho_solve(cholesky_factor, np.column_stack([cross, right_side[:q]]))
+        root = np.sqrt(point.theta / point.slack)
+        # The consumption of rows and limits by each column, and the residuals.
+        scaled_rows = np.empty((k + m + 1, len(root)))
+        scaled_rows[:k], scaled_rows[k : k + limits] = self.columns.T, neighborhood.variance_slopes.T
+        scaled_rows[k + limits : -1], scaled_rows[-1] = self.above.T, mu / point.theta - neighborhood.dual
+        scaled_rows *= root
+        hessian = _Hessian.from_columns(
+            neighborhood.z * np.sqrt(root)[:, None], neighborhood.values, self.rank, scaled_rows
+        )
         level_count = int(limits > 0)
         schur, right_hand_side = np.zeros((k + m + level_count, k + m + level_count)), np.zeros(k + m + level_count)
-        schur[: k + m, : k + m] = gram[q:, q:] - cross.T @ solutions[:, :-1]
+        schur[: k + m, : k + m] = hessian.form[:-1, :-1]
         price_rows = np.arange(k, k + m)
         schur[price_rows, price_rows] += point.limit_slack / point.prices
-        right_hand_side[: k + m] = (
-            right_side[q:]
-            - cross.T @ solutions[:, -1]
-            - np.append(neighborhood.short, neighborhood.missing + point.limit_slack - mu / point.prices)
+        right_hand_side[: k + m] = hessian.form[:-1, -1] - np.append(
+            neighborhood.short, neighborhood.missing + point.limit_slack - mu / point.prices
         )
         if level_count:  # the weights of the variances sum to one: the level is their price
             schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
             right_hand_side[-1] = 1 - point.prices[:limits].sum()
         solution = np.linalg.solve(schur, right_hand_side)
         change, level = np.asarray(solution[: k + m]), float(solution[-1]) if level_count else 0.0
-        coefficients = solutions[:, -1] - solutions[:, :-1] @ change
-        changes = residuals - self.columns @ change[:k] - usage @ change[k:] - products @ coefficients
-        return change, level, np.asarray(ratio * changes)
+        return change, level, root * hessian.solve(np.append(-change, 1.0))
 
     def solution(self, point: Central) -> SurveySolution:
         """Build the weights, and multipliers for the kernel centered at p."""
@@ -311,3 +298,54 @@ class _Program:
 def _step_length(*moves: tuple[Array, Array]) -> float:
     """Compute the fraction of a step that keeps all these numbers positive."""
     return min(1.0, *(STEP_FRACTION / max(1e-300, float((-step / value).max(initial=0.0))) for value, step in moves))
+
+
+@dataclass(frozen=True, eq=False)
+class _Hessian:
+    """The Hessian of a step, I + Phi Phi^T, for columns that are scaled so that their slacks count 1.
+
+    - `products` : Phi^T (q, n); None if Phi Phi^T is factored.
+    - `rows` : (r, n) vectors.
+    - `factor` : the Cholesky factor of I + Phi^T Phi or of I + Phi Phi^T.
+    - `half` : the solution of a system of the factor for Phi^T times the vectors, or for the vectors.
+    - `form` : (r, r) the values of the inverse Hessian between the vectors.
+    """
+
+    products: Array | None
+    rows: Array
+    factor: Array
+    half: Array
+    form: Array
+
+    @classmethod
+    def from_columns(cls, z: Array, values: Array, rank: int, rows: Array) -> _Hessian:
+        """Build the Hessian from d = `values` (k,); only the last `rank` are positive."""
+        (n, k), r = z.shape, len(rows)
+        q = k * (k + 1) // 2 - (k - rank) * (k - rank + 1) // 2
+        # Operations: Phi Phi^T has more that are limited by memory.
+        if n**3 / 2 + n**2 * (3 * k + r) < n * (q + r) ** 2 + q**3 / 3 + q**2 * r:
+            weighted = z * np.sqrt(2 * values)
+            matrix = (z @ z.T) * (weighted @ weighted.T)
+            matrix[np.diag_indices(n)] += 1.0
+            factor = scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True)
+            half = scipy.linalg.solve_triangular(factor, rows.T, lower=True)
+            return cls(None, rows, factor, half, half.T @ half)
+        z_rows, products, start = np.ascontiguousarray(z.T), np.empty((q + r, n)), 0
+        for j in range(k - rank, k):
+            weights = np.sqrt(2 * (values[: j + 1] + values[j]))
+            weights[-1] /= np.sqrt(2)
+            np.multiply(z_rows[: j + 1], z_rows[j], out=products[start : start + j + 1])
+            products[start : start + j + 1] *= weights[:, None]
+            start += j + 1
+        products[q:] = rows
+        gram = products @ products.T
+        matrix = gram[:q, :q].copy()
+        matrix[np.diag_indices(q)] += 1.0
+        factor = scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True)
+        half = scipy.linalg.solve_triangular(factor, gram[q:, :q].T, lower=True)
+        return cls(products[:q], rows, factor, half, gram[q:, q:] - half.T @ half)
+
+    def solve(self, weights: Array) -> Array:
+        """Solve for (n,) the inverse Hessian times the sum of the vectors with `weights` (r,)."""
+        solution = scipy.linalg.solve_triangular(self.factor, self.half @ weights, lower=True, trans=1)
+        return np.asarray(solution if self.products is None else weights @ self.rows - solution @ self.products)
