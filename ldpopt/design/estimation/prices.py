@@ -154,6 +154,7 @@ def line_gain_bound(charges: Charges, level: Enclosure) -> float:
     return max(float((FLOAT.of(gain_bounds) / t).max().upper), 0.0)  # A mass is at least t.
 
 
+MOVE_RTOL = 1e-13  # A move of one input must raise a gain by more, relatively: the rest is rounding.
 MAX_INPUTS_ALL_PRICED = 24  # All 2^k patterns are priced; 2^24 patterns take about a second.
 Members = npt.NDArray[np.bool_]
 
@@ -233,28 +234,39 @@ class Prices:
         kernel = self.gram[largest_input] / np.sqrt(max(float(self.gram[largest_input, largest_input]), 1e-300))
         return np.unique(line_sets(kernel, self.prior, self.rows)[0], axis=0)
 
+    def neighbor_gains(self, sets: Members) -> Array:
+        """Compute (n, k) the gains v of the patterns that differ from `sets` (n, k) in one input."""
+        members, rise = sets.astype(np.float64), self.ratio - 1
+        columns, changes = 1 + rise * members, np.where(sets, -rise, rise)
+        linear = columns @ self.gram
+        mass = (columns @ self.prior)[:, None] + changes * self.prior
+        gain = (linear * columns).sum(axis=1)[:, None] + changes * (2 * linear + changes * np.diag(self.gram))
+        price = (columns @ self.rows)[:, None] + changes * self.rows
+        if self.pairs.any():
+            # The columns' excess is rise sum_xx' nu[x,x'] a_x (1 - a_x'), for members a.
+            outgoing, between = self.pairs.sum(axis=1) - members @ self.pairs.T, members @ self.pairs
+            price = price + rise * (members * outgoing).sum(axis=1)[:, None] + changes * (outgoing - between)
+        return np.asarray((gain / mass - price) / mass)
+
     def climb(self, starts: Members, count: int, min_gain: float) -> Members:
         """Find patterns with v above `min_gain` by local search.
 
         It moves one input at a time from `starts` until no move helps.
         """
         sets = np.unique(starts, axis=0)
-        k = sets.shape[1]
         set_gains = self.gains(np.where(sets, self.ratio, 1.0))
         active_indices = np.arange(len(sets))
-        for _ in range(4 * k):
-            neighbors = np.repeat(sets[active_indices, None, :], k, axis=1)
-            neighbors[:, np.arange(k), np.arange(k)] ^= True
-            neighbor_gains = self.gains(np.where(neighbors.reshape(-1, k), self.ratio, 1.0)).reshape(
-                len(active_indices), k
-            )
+        for _ in range(4 * sets.shape[1]):
+            neighbor_gains = self.neighbor_gains(sets[active_indices])
             best_moves = neighbor_gains.argmax(axis=1)
-            is_better = neighbor_gains[np.arange(len(active_indices)), best_moves] > set_gains[active_indices] + 1e-15
+            best_gains = neighbor_gains[np.arange(len(active_indices)), best_moves]
+            current_gains = set_gains[active_indices]
+            is_better = best_gains > current_gains + MOVE_RTOL * np.maximum(np.abs(best_gains), np.abs(current_gains))
             if not is_better.any():
                 break
-            set_gains[active_indices[is_better]] = neighbor_gains[is_better, best_moves[is_better]]
-            sets[active_indices[is_better], best_moves[is_better]] ^= True
             active_indices = active_indices[is_better]
+            set_gains[active_indices] = best_gains[is_better]
+            sets[active_indices, best_moves[is_better]] ^= True
         sets, unique_indices = np.unique(sets, axis=0, return_index=True)
         set_gains = set_gains[unique_indices]
         order = np.argsort(-set_gains)[:count]

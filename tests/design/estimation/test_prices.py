@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,6 +29,19 @@ def test_best_is_that_of_enumeration(k):
     top, found = prices.best(2**k, level)
     assert top == pytest.approx(values.max(), rel=1e-10)
     assert {tuple(row) for row in found} == {tuple(row) for row in members[values > level]}
+
+
+@pytest.mark.parametrize("is_capped", [False, True])
+def test_gains_of_neighbors_are_those_of_their_columns(is_capped):
+    """The gains after a change of one input, from differences, are those of the changed columns."""
+    prices = some_prices(9, 4)
+    if not is_capped:
+        prices = replace(prices, pairs=np.zeros((9, 9)))
+    sets = np.random.default_rng(3).random((30, 9)) < 0.4
+    for x, gains in enumerate(prices.neighbor_gains(sets).T):
+        changed = sets.copy()
+        changed[:, x] ^= True
+        assert gains == pytest.approx(prices.gains(np.where(changed, prices.ratio, 1.0)), rel=1e-10, abs=1e-12)
 
 
 def test_climbing_ends_where_no_single_move_helps():
