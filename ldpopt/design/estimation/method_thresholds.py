@@ -350,8 +350,11 @@ class _Program:
         variances remain the same.
         """
         units = self.units(sets) - 1
-        basis = np.linalg.svd(solution.kernel, full_matrices=False)[2][: np.linalg.matrix_rank(self.factor)]
-        products = ((units @ basis.T)[:, :, None] * units[:, None, :]).reshape(len(sets), -1)
+        # The products of the influences with all entries, each once, in orthogonal coordinates that begin with them.
+        d = int(np.linalg.matrix_rank(self.factor))
+        coordinates = units @ np.linalg.svd(solution.kernel)[2].T
+        first, second = np.triu_indices(len(self.prior))
+        products = coordinates[:, first[first < d]] * coordinates[:, second[first < d]]
         mass = self.masses(sets)
         squares = (units @ solution.kernel.T) ** 2 if self.criterion.limited else units[:, :0]
         excess = units[:, :0]
