@@ -5,8 +5,9 @@
 is the dual of the design problem for tr(F^T C F), and K has a row for each of the few directions of F. Columns that
 gain at (K, lambda) are thresholds of a score. The search climbs from one to the next (`estimation.thresholds`), and
 they join. Prices in the middle of the nearly optimal ones (`estimation.program`) change little from round to round. The
-first rounds are coarse, and each begins where the one before ended. The proof is a relaxation with pairs of inputs, or
-a search over the directions. Of more than 64 inputs the numbers of the relaxation show which columns may be good.
+first rounds are coarse, and each begins where the one before ended. For a gap without a proof, still coarser rounds
+find columns near the best and their weights (`program_multiplicative`). The proof is a relaxation with pairs of inputs,
+or a search over the directions. Of more than 64 inputs the numbers of the relaxation show which columns may be good.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from ldpopt.design.estimation.branches import MAX_SEARCH_NODES, Branches
 from ldpopt.design.estimation.method import proofs_by_pricing
 from ldpopt.design.estimation.policy import columns_for
 from ldpopt.design.estimation.prices import Charges, Prices
-from ldpopt.design.estimation.program import reduce_weights
+from ldpopt.design.estimation.program import FisherSolution, reduce_weights
 from ldpopt.design.estimation.program_dual import best_squares
 from ldpopt.design.estimation.program_mixture import Mixture, log_scale, new_rows, refuses_thresholds
+from ldpopt.design.estimation.program_multiplicative import Improved, balance, improve
 from ldpopt.design.estimation.program_newton import Central, SurveySolution, survey_program
 from ldpopt.design.estimation.program_paired import PairedDual, paired_dual
 from ldpopt.design.estimation.proof import EquivalenceDual
@@ -70,8 +72,17 @@ RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = (
 # The relative gap of the first round, by how much it is below the last round's largest gain, and its last value in
 # units of the tolerance.
 FIRST_GAP, ACCURACY_DIVISOR, FINAL_GAP = 0.1, 10, 0.03
-# Without a proof the search is finished when the value does not change at an accuracy of so many tolerances.
-UNPROVED_FINAL_GAP, SETTLED_ACCURACY = 0.2, 3.0
+ACCURACY_DROP, COARSE_ACCURACY_DROP = 10, 3  # The largest factor between two rounds; for a gap without a proof
+# Without a proof the search is finished when the value changes by a fraction of the tolerance, at an accuracy of one.
+UNPROVED_FINAL_GAP, SETTLED_CHANGE = 0.2, 0.2
+# Coarse rounds: the most of them, the steps of each, its least gain, and after how many rounds without it they end
+MAX_IMPROVING_ROUNDS, IMPROVING_STEPS, IMPROVING_GAIN, MAX_IDLE_ROUNDS = 40, 8, 1e-3, 3
+CONTRAST_STARTS, MAX_NEW_COLUMNS = 1000, 600  # Random thresholds of contrasts at first, and new columns of a round
+NEW_WEIGHT = 0.4  # Of all new columns of a round together, before the rows sum to one again
+LEAST_WEIGHT, LEAST_EXTREME_WEIGHT = 0.01, 1e-3  # Of columns that stay, relative to their mean
+# Steps for the last columns; they stay above this weight relative to their mean, and at least so many of k (k + 1).
+LAST_STEPS, LEAST_LAST_WEIGHT, LEAST_LAST_FRACTION = 40, 0.1, 0.3
+IMPROVED_GAP = 0.03  # The relative gap of the program after the coarse rounds
 PRICE_MARGIN = 0.3  # By how much prices are raised before no column is shown to gain, in the same units
 MAX_ANSWERS_ENUMERATED = 6  # Up to this many answers of a question, the first program has all its patterns.
 
@@ -130,6 +141,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         utility: Any = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
         k, rng = utility.size, np.random.default_rng(utility.size)
+        is_coarse = self.gap is not None and not problem.proving
+        accuracy_drop = COARSE_ACCURACY_DROP if is_coarse else ACCURACY_DROP
         tolerance = tolerance_for(k) if self.gap is None else self.gap
         final_accuracy = (FINAL_GAP if problem.proving else UNPROVED_FINAL_GAP) * tolerance
         factor = utility.criterion.factor(k)
@@ -150,6 +163,10 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         if (paired_dual := program.paired(final_accuracy)) is not None:
             sets_near_bound, accuracy = program.draw_near_bound(paired_dual, COLUMNS_PER_INPUT * k, rng), 0.0
             sets = np.unique(np.vstack([sets, sets_near_bound]), axis=0)
+        elif is_coarse and isinstance(utility.criterion, LinearCriterion):
+            with suppress(SolverError, np.linalg.LinAlgError):
+                sets, start = program.improve(sets, rng)
+                accuracy = IMPROVED_GAP
         rounds = MAX_PRICING_ROUNDS if k <= FINE_INPUTS or paired_dual is None else MAX_ROUNDS_NEAR_BOUND
         for _ in problem.deadline.rounds(range(rounds)):
             accuracy = max(min(FIRST_GAP, accuracy), final_accuracy)
@@ -167,13 +184,14 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             new_sets = program.search(solution, sets, rng)
             largest_gain = program.largest_gain(solution, sets, new_sets)
             is_last = accuracy <= final_accuracy and (largest_gain <= PRICE_MARGIN * tolerance or not len(new_sets))
-            if not problem.proving and accuracy <= SETTLED_ACCURACY * tolerance:
+            value_change = math.inf
+            if not problem.proving:
                 # Columns that gain at one of several best kernels change nothing; only a proof needs one without any.
                 value = program.value(solution)
-                if abs(value - previous_value) <= tolerance * value:
+                value_change, previous_value = abs(value - previous_value) / value, value
+                if accuracy <= tolerance and value_change <= SETTLED_CHANGE * tolerance:
                     start = solution.central
                     break
-                previous_value = value
             if is_last:
                 if eta is not None or not problem.proving:
                     break
@@ -188,7 +206,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 capacity *= CAPACITY_GROWTH
             previous_gain = largest_gain
             is_kept = program.near_best(solution, sets, round(capacity))
-            accuracy = max(accuracy / 10, min(accuracy, largest_gain / ACCURACY_DIVISOR))
+            accuracy = max(accuracy / accuracy_drop, min(accuracy, largest_gain / ACCURACY_DIVISOR, value_change))
             sets, start = (
                 np.vstack([sets[is_kept], new_sets]),
                 solution.central.with_columns(is_kept, len(new_sets)),
@@ -297,7 +315,7 @@ class _Program:
         """Compute (n, k) the columns, divided by their probabilities."""
         return np.asarray(np.where(sets, self.ratio, 1.0) / self.masses(sets)[:, None])
 
-    def gains(self, solution: SurveySolution, sets: Members) -> Array:
+    def gains(self, solution: FisherSolution, sets: Members) -> Array:
         """Compute (n,) the gains of the columns of `sets`."""
         units = self.units(sets)
         gains = ((units @ solution.kernel.T) ** 2).sum(axis=1) - units @ solution.rows
@@ -307,40 +325,61 @@ class _Program:
             gains = gains - excess @ solution.pairs[first_inputs, second_inputs]
         return np.asarray(gains)
 
-    def size(self, solution: SurveySolution) -> float:
+    def size(self, solution: FisherSolution) -> float:
         """Compute the criterion that the prices add up to."""
         return float(solution.rows.sum() + (self.eta or 0.0) * solution.pairs.sum())
 
     def search(self, solution: SurveySolution, known_sets: Members, rng: np.random.Generator) -> Members:
         """Find the new sets that gain the most, best first."""
-        directions = self.units(known_sets) @ solution.kernel.T
+        sets = self.add_moved_sets(solution, self.climb_near(solution, known_sets, rng))
+        return self.best_gaining(solution, new_rows(sets, known_sets), MAX_COLUMNS_PER_ROUND)
+
+    def climb_near(self, solution: FisherSolution, sets: Members, rng: np.random.Generator) -> Members:
+        """Find the end sets of climbs from the directions of `sets` and from random ones."""
+        directions = self.units(sets) @ solution.kernel.T
         largest_norm = np.linalg.norm(directions, axis=1).max()
         random_directions = rng.normal(size=(RANDOM_STARTS, len(solution.kernel)))
         random_directions *= largest_norm / np.linalg.norm(random_directions, axis=1, keepdims=True)
-        climbed_sets = self.climbed(solution, np.vstack([directions, random_directions]))
-        order = np.argsort(-self.gains(solution, climbed_sets), kind="stable")[:MAX_SETS_MOVED]
+        return self.climbed(solution, np.vstack([directions, random_directions]))
+
+    def add_moved_sets(self, solution: FisherSolution, sets: Members) -> Members:
+        """Return `sets` and, of the best of them, the end sets of moves of single inputs."""
+        order = np.argsort(-self.gains(solution, sets), kind="stable")[:MAX_SETS_MOVED]
         prices = Prices(solution.kernel.T @ solution.kernel, self.prior, solution.rows, solution.pairs, self.ratio)
-        moved_sets = prices.climb(climbed_sets[order], MAX_SETS_MOVED, 0.0)
-        sets = new_rows(np.unique(np.vstack([climbed_sets, moved_sets]), axis=0), known_sets)
+        return np.unique(np.vstack([sets, prices.climb(sets[order], MAX_SETS_MOVED, 0.0)]), axis=0)
+
+    def best_gaining(self, solution: FisherSolution, sets: Members, count: int) -> Members:
+        """Select up to `count` of `sets` that gain the most, best first."""
         gains = self.gains(solution, sets)
-        order = np.argsort(-gains, kind="stable")[:MAX_COLUMNS_PER_ROUND]
+        order = np.argsort(-gains, kind="stable")[:count]
         return sets[order[gains[order] > 0]]
 
     def near_best(self, solution: SurveySolution, sets: Members, count: int) -> npt.NDArray[np.bool_]:
-        """Select the `count` columns of `sets` that lose the least."""
+        """Select the `count` columns of `sets` that lose the least, and those of at most one input or all but one.
+
+        Without the latter the prices of single inputs may have no bound.
+        """
         if len(sets) <= count:
             return np.ones(len(sets), dtype=bool)
         losses = solution.central.slack / self.units(sets).max(axis=1)
-        return np.asarray(losses <= np.partition(losses, count)[count])
+        sizes = sets.sum(axis=1)
+        is_extreme = (sizes <= 1) | (sizes >= len(self.prior) - 1)
+        return np.asarray(is_extreme | (losses <= np.partition(losses, count)[count]))
 
     def largest_gain(self, solution: SurveySolution, *sets: Members) -> float:
         """Compute the largest gain of a column, or 0, relative to the criterion."""
         gains = (float(self.gains(solution, group).max(initial=0.0)) for group in sets)
         return max(0.0, *gains) / self.size(solution)
 
-    def climbed(self, solution: SurveySolution, directions: Array) -> Members:
+    def climbed(self, solution: FisherSolution, directions: Array) -> Members:
         """Find the end sets of climbs from directions (n, d)."""
-        sets, _ = climb(solution.kernel, solution.rows, self.prior, self.ratio, directions)
+        rows = solution.rows
+        if self.eta is not None:
+            # Prices of pairs are linear where each input is in as many sets as at the best size of all sets.
+            fraction = 1 / (1 + self.ratio)
+            changes = (1 - fraction) * solution.pairs.sum(axis=1) - fraction * solution.pairs.sum(axis=0)
+            rows = rows + changes - changes.sum() * self.prior
+        sets, _ = climb(solution.kernel, rows, self.prior, self.ratio, directions)
         return np.unique(sets, axis=0)
 
     def fewer(self, solution: SurveySolution, sets: Members) -> SurveySolution:
@@ -468,12 +507,83 @@ class _Program:
 
         Also returns the centered kernel and prices that leave none of them a gain.
         """
-        gain = min(self.ratio - 1, 1.0)  # columns of nearly equal entries are spread out
-        units = (self.units(sets) - 1) / gain
-        eta = None if self.eta is None else self.eta / gain
-        solution = survey_program(self.criterion, self.prior, 1 + units, accuracy, eta, start)
-        theta = solution.theta / self.masses(sets)
-        kernel = solution.kernel - solution.kernel.sum(axis=1)[:, None] * self.prior
-        uniform = solution.rows.sum() * self.prior
-        rows = uniform + (solution.rows - uniform) / gain
-        return replace(solution, theta=theta, kernel=kernel / gain, rows=rows, pairs=solution.pairs / gain)
+        eta = None if self.eta is None else self.eta / self.spread
+        solution = survey_program(self.criterion, self.prior, self.spread_columns(sets), accuracy, eta, start)
+        kernel, rows, pairs = self.multipliers(solution.kernel, solution.rows, solution.pairs)
+        return replace(solution, theta=solution.theta / self.masses(sets), kernel=kernel, rows=rows, pairs=pairs)
+
+    @property
+    def spread(self) -> float:
+        """The factor that spreads out columns of nearly equal entries."""
+        return min(self.ratio - 1, 1.0)
+
+    def spread_columns(self, sets: Members) -> Array:
+        """Compute (n, k) the columns divided by their probabilities, and spread out."""
+        return np.asarray(1 + (self.units(sets) - 1) / self.spread)
+
+    def multipliers(self, kernel: Array, rows: Array, pairs: Array) -> tuple[Array, Array, Array]:
+        """Compute the centered kernel and the prices of columns from those of columns that are spread out."""
+        kernel, uniform = kernel - kernel.sum(axis=1)[:, None] * self.prior, rows.sum() * self.prior
+        return kernel / self.spread, uniform + (rows - uniform) / self.spread, pairs / self.spread
+
+    def improve(self, sets: Members, rng: np.random.Generator) -> tuple[Members, Central]:
+        """Find columns near the best ones from `sets`, and a point near the central path, by multiplicative steps.
+
+        Each round adds columns that gain. The first sets contain thresholds of the contrasts themselves, too.
+        """
+        k, eta = len(self.prior), None if self.eta is None else self.eta / self.spread
+        scores = rng.normal(size=(CONTRAST_STARTS, self.factor.shape[1])) @ self.factor.T
+        levels = np.take_along_axis(np.sort(scores, axis=1), rng.integers(0, k - 1, size=(len(scores), 1)), axis=1)
+        extreme_sets = np.vstack([np.zeros((1, k), dtype=bool), np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)])
+        sets = np.vstack([extreme_sets, new_rows(np.unique(np.vstack([sets, scores > levels]), axis=0), extreme_sets)])
+        columns = self.spread_columns(sets)
+        weights, improved = balance(columns, np.full(len(sets), 1 / len(sets))), None
+        least_value, idle_rounds = math.inf, 0
+        for _ in self.deadline.rounds(range(MAX_IMPROVING_ROUNDS)):
+            try:
+                improved = improve(columns, self.prior, self.factor, eta, weights, IMPROVING_STEPS, improved)
+            except SolverError:
+                if improved is None:
+                    raise
+                break
+            weights = improved.weights
+            idle_rounds = idle_rounds + 1 if improved.value > least_value * (1 - IMPROVING_GAIN) else 0
+            least_value = min(improved.value, least_value)
+            if idle_rounds == MAX_IDLE_ROUNDS:
+                break
+            kernel, rows, pairs = self.multipliers(improved.kernel, improved.rows, improved.pairs)
+            solution = FisherSolution(weights, rows, pairs, kernel, np.ones(1))
+            is_kept = weights > LEAST_WEIGHT * weights.mean()
+            new_sets = self.climb_near(solution, sets[is_kept], rng)
+            new_sets = self.add_moved_sets(solution, new_sets) if eta is not None else new_sets
+            new_sets = self.best_gaining(solution, new_rows(new_sets, sets), MAX_NEW_COLUMNS)
+            is_kept[: len(extreme_sets)] = True
+            sets = np.vstack([sets[is_kept], new_sets])
+            columns = self.spread_columns(sets)
+            weights = np.maximum(weights[is_kept], LEAST_EXTREME_WEIGHT * weights.mean())
+            weights = np.append(weights, np.full(len(new_sets), NEW_WEIGHT / max(1, len(new_sets))))
+            weights = balance(columns, weights)
+        with suppress(SolverError):
+            improved = improve(columns, self.prior, self.factor, eta, weights, LAST_STEPS, improved)
+            weights = improved.weights
+        assert improved is not None
+        count = int(np.count_nonzero(weights > LEAST_LAST_WEIGHT * weights.mean()))
+        count = min(max(count, round(LEAST_LAST_FRACTION * k * (k + 1))), k * (k + 1), len(weights))
+        is_kept = weights >= np.sort(weights)[-count]
+        is_kept[: len(extreme_sets)] = True
+        return sets[is_kept], self.central(columns[is_kept], weights[is_kept], improved)
+
+    def central(self, columns: Array, weights: Array, improved: Improved) -> Central:
+        """Build a point near the central path from weights (n,) of `columns` (n, k), which are spread out."""
+        eta = 0.0 if self.eta is None else self.eta / self.spread
+        x, other = np.triu_indices(len(self.prior), 1) if eta else np.zeros((2, 0), dtype=np.intp)
+        excess, pairs = np.maximum(columns[:, x] - columns[:, other], 0.0), improved.pairs[x, other]
+        losses = columns @ improved.rows + excess @ pairs - ((columns @ improved.kernel.T) ** 2).sum(axis=1)
+        product = IMPROVED_GAP * improved.value / (len(columns) + len(x))
+        weights = np.maximum(weights, product / (np.maximum(losses, 0.0) + improved.value))
+        weights = balance(columns, weights)
+        limit_slack = np.maximum(eta - excess.T @ weights, IMPROVED_GAP * eta)
+        # Prices of F that is not centered, as in the program.
+        shift = self.prior @ self.criterion.factor(len(self.prior))
+        rows = improved.rows + 2 * improved.kernel.T @ shift + shift @ shift * self.prior
+        return Central(weights, product / weights, rows, limit_slack, np.maximum(pairs, product / limit_slack), 0.0)
