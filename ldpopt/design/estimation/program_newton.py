@@ -19,7 +19,8 @@ little weight and much slack, and about ten steps bring all of them back to the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ MAX_STALLED_STEPS = 8  # Without gain, rounding is assumed to prevent progress.
 FEASIBILITY_RTOL = 0.01  # Relative error of rows and limits: this fraction of the gap, plus 1e-9.
 INITIAL_GAP = 0.1  # Relative to the criterion.
 NEW_COLUMN_WEIGHT = 0.1  # In units of a usual weight.
+IDLE_CAP_SLACK, LEAST_CAP_SLACK = 0.05, 0.01  # In units of a cap: the slack of caps left out, and the least of new ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,10 @@ class Central:
         slack = np.append(self.slack[is_selected], np.full(count, product / (NEW_COLUMN_WEIGHT * usual_weight)))
         return Central(theta, slack, self.rows, self.limit_slack, self.prices, self.level)
 
+    def with_limits(self, is_selected: npt.NDArray[np.bool_]) -> Central:
+        """Select limits."""
+        return replace(self, limit_slack=self.limit_slack[is_selected], prices=self.prices[is_selected])
+
 
 @dataclass(frozen=True, eq=False)
 class SurveySolution(FisherSolution):
@@ -89,10 +95,27 @@ def survey_program(
     - `criterion` : a sum of variances, the largest variance, or the log generalized variance. The columns identify all
       proportions, and their mixtures include a constant.
     - `eta` : a cap on total variation.
-    - `start` : the first point, with as many columns.
+    - `start` : the first point, with as many columns. Caps with much slack there are left out until they are exceeded.
     """
     program = _Program(criterion, prior, columns, eta)
-    point, goal = program.start() if start is None else start, None
+    point, limits, cap_count = program.start() if start is None else start, program.limits, len(program.caps)
+    is_active = np.ones(limits + cap_count, dtype=bool)
+    if start is not None:
+        is_active[limits:] = start.limit_slack[limits:] <= IDLE_CAP_SLACK * program.caps
+    while True:
+        active_program = program.with_caps(is_active[limits:])
+        best_point = _solve(active_program, point.with_limits(is_active), accuracy)
+        use = program.above.T @ best_point.theta / program.caps
+        is_exceeded = np.append(np.zeros(limits, dtype=bool), use > 1 + FEASIBILITY_RTOL * 1.5 * accuracy + 1e-9)
+        if not (is_exceeded & ~is_active).any():
+            return active_program.solution(best_point, program.with_all_limits(best_point, is_active))
+        # From the first point: where weights are near zero, caps cannot join.
+        is_active |= is_exceeded
+
+
+def _solve(program: _Program, point: Central, accuracy: float) -> Central:
+    """Find a central point of relative `accuracy`, from a first point."""
+    goal: float | None = None
     best_point, smallest_error, stalled_steps = point, np.inf, 0
     for _ in range(MAX_NEWTON_STEPS):
         neighborhood = program.neighborhood(point)
@@ -106,7 +129,7 @@ def survey_program(
             point, neighborhood, max(accuracy, neighborhood.gap if goal is None else goal)
         )
         goal = (0.1 if step_fraction > 0.9 else 0.3 if step_fraction > 0.5 else 0.8) * neighborhood.gap
-    return program.solution(best_point)
+    return best_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +172,27 @@ class _Program:
         self.root = criterion.factor(k) if isinstance(criterion, LinearCriterion | MVOptimal) else np.eye(k)
         self.v, self.limits = columns / np.sqrt(self.mass)[:, None], self.root.shape[1] if criterion.limited else 0
         self.rank = int(np.linalg.matrix_rank(self.root)) if criterion.limited else self.root.shape[1]
+
+    def with_caps(self, is_selected: npt.NDArray[np.bool_]) -> _Program:
+        """Return the program with some of the caps."""
+        if is_selected.all():
+            return self
+        program = copy(self)
+        program.above, program.caps = self.above[:, is_selected], self.caps[is_selected]
+        program.pairs = (self.pairs[0][is_selected], self.pairs[1][is_selected])
+        return program
+
+    def with_all_limits(self, point: Central, is_active: npt.NDArray[np.bool_]) -> Central:
+        """Return a point of the program with some limits as one with all of them."""
+        product = float(point.theta @ point.slack + point.limit_slack @ point.prices) / (
+            len(point.theta) + len(point.limit_slack)
+        )
+        limit_slack = np.append(np.zeros(self.limits), self.caps - self.above.T @ point.theta)
+        limit_slack = np.maximum(limit_slack, LEAST_CAP_SLACK * self.caps.min(initial=1.0))
+        limit_slack[is_active] = point.limit_slack
+        prices = product / limit_slack
+        prices[is_active] = point.prices
+        return replace(point, limit_slack=limit_slack, prices=prices)
 
     def local(self, theta: Array, weights: Array) -> tuple[float, Array, Array, Array, Array, Array]:
         """Compute the criterion at weights `theta` (n,) of the columns.
@@ -279,8 +323,8 @@ class _Program:
         change, level = np.asarray(solution[: k + m]), float(solution[-1]) if level_count else 0.0
         return change, level, root * hessian.solve(np.append(-change, 1.0))
 
-    def solution(self, point: Central) -> SurveySolution:
-        """Build the weights, and multipliers for the kernel centered at p."""
+    def solution(self, point: Central, central: Central) -> SurveySolution:
+        """Build the weights, and multipliers for the kernel centered at p, with the point of all limits."""
         k, limits = len(self.prior), self.limits
         nu = np.zeros((k, k))
         if len(self.caps):
@@ -289,10 +333,10 @@ class _Program:
         kernel = self.kernel(information, point.prices[:limits])
         if self.logarithmic:
             # |J^-1/2 S|^2 / (S.p)^2 is 1 + |K u|^2 for u = S / (S.p) - 1.
-            return SurveySolution(point.theta, point.rows - self.prior, nu, kernel, np.ones(1), point)
+            return SurveySolution(point.theta, point.rows - self.prior, nu, kernel, np.ones(1), central)
         row_sums = kernel.sum(axis=1)
         rows = point.rows - 2 * kernel.T @ row_sums + row_sums @ row_sums * self.prior
-        return SurveySolution(point.theta, rows, nu, kernel, np.ones(1), point)
+        return SurveySolution(point.theta, rows, nu, kernel, np.ones(1), central)
 
 
 def _step_length(*moves: tuple[Array, Array]) -> float:

@@ -1,5 +1,7 @@
 """Newton's method under a cap on total variation, beside the general program."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,22 @@ def test_sets_are_as_small_as_the_cap_requires():
         share = size / k
         spread = (ratio - 1) * share * (1 - share) * k / (k - 1) / (1 + (ratio - 1) * share)
         assert spread == pytest.approx(eta, rel=0.1)
+
+
+def test_caps_that_are_left_out_join_when_they_are_exceeded():
+    """Caps with much slack at the first point have no price, or join. Either way the optimum is that of all caps."""
+    k, eta = 6, 0.24
+    p = np.random.default_rng(3).dirichlet(np.ones(k))
+    columns = np.exp(subsets(k)[:-1])
+    x, other = np.triu_indices(k, 1)
+    alone = survey_program(AOptimal(), p, columns, 1e-8, eta)
+    near = survey_program(AOptimal(), p, columns, 1e-3, eta).central
+    far = replace(survey_program(AOptimal(), p, columns, 0.1, 2.0).central, limit_slack=np.full(len(x), 0.9 * eta))
+    for start, has_unpriced in ((near, True), (far, False)):
+        found = survey_program(AOptimal(), p, columns, 1e-8, eta, start)
+        use = np.maximum(columns[:, x] - columns[:, other], 0.0).T @ found.theta
+        assert use.max() == pytest.approx(eta, rel=1e-6)
+        value, expected = (one.rows.sum() + eta * one.pairs.sum() for one in (found, alone))
+        assert value == pytest.approx(expected, rel=1e-6)
+        assert (found.pairs[x, other] == 0).any() == has_unpriced
+        assert len(found.central.limit_slack) == len(x)
