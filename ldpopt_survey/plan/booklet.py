@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import Constraint, Criterion, Design, FisherInformation, Marginals, optimal_channel
+from ldpopt.design import (
+    Constraint,
+    Criterion,
+    Design,
+    FisherInformation,
+    Marginals,
+    ThresholdColumns,
+    TotalVariation,
+    optimal_channel,
+)
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array
 from ldpopt_survey.estimate.linear import contrast_variances
@@ -23,6 +34,9 @@ MIN_REPORT_PROBABILITY = 1e-4
 
 MAX_BALANCING_ROUNDS, MIN_BALANCING_GAIN, MAX_IDLE_ROUNDS = 8, 5e-3, 2
 """The most designs of a balanced channel, the gain of a useful one, and the number of others after which it ends."""
+
+BALANCING_GAP = 1e-4
+"""The relative gap of the designs of a balanced channel under a cap on eta."""
 
 MIN_TARGET_WEIGHT = 1e-6
 """The least weight of a target relative to the largest."""
@@ -117,7 +131,7 @@ def balanced_channel(
         factors = np.sqrt(np.maximum(weights / weights.max(), MIN_TARGET_WEIGHT) / limits * limits.min())
         criterion = Marginals((len(pilot),), [1e-9], contrasts=(rows * factors[:, None]).T)
         utility = FisherInformation(pilot, criterion)
-        channel = optimal_channel(utility, constraints, time_limit=deadline.left, certify=False).channel
+        channel = _designed(utility, constraints, deadline).channel
         required = contrast_variances(channel, pilot, rows) / limits
         idle_rounds = 0 if required.max() < best[0] * (1 - MIN_BALANCING_GAIN) else idle_rounds + 1
         if required.max() < best[0]:
@@ -126,6 +140,15 @@ def balanced_channel(
             break
         weights = weights * required / required.max()
     return best[1]
+
+
+def _designed(utility: FisherInformation, constraints: Sequence[Constraint], deadline: Deadline) -> Design:
+    """Design one of several balanced channels; under a cap on eta to a gap, which takes a fraction of the time."""
+    if any(isinstance(constraint, TotalVariation) for constraint in constraints):
+        with suppress(InvalidInput, SolverError):  # of a small cap, say
+            method = ThresholdColumns(BALANCING_GAP)
+            return optimal_channel(utility, constraints, method=method, time_limit=deadline.left, certify=False)
+    return optimal_channel(utility, constraints, time_limit=deadline.left, certify=False)
 
 
 def criterion_of(targets: Sequence[Target], pilot: Array) -> Criterion:
