@@ -72,9 +72,7 @@ RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = (
 # The relative gap of the first round, by how much it is below the last round's largest gain, and its last value in
 # units of the tolerance.
 FIRST_GAP, ACCURACY_DIVISOR, FINAL_GAP = 0.1, 10, 0.03
-ACCURACY_DROP, COARSE_ACCURACY_DROP = 10, 3  # The largest factor between two rounds; for a gap without a proof
-# Without a proof the search is finished when the value changes by a fraction of the tolerance, at an accuracy of one.
-UNPROVED_FINAL_GAP, SETTLED_CHANGE = 0.2, 0.2
+UNPROVED_FINAL_GAP = 0.2  # Without a proof
 # Coarse rounds: the most of them, the steps of each, its least gain, and after how many rounds without it they end
 MAX_IMPROVING_ROUNDS, IMPROVING_STEPS, IMPROVING_GAIN, MAX_IDLE_ROUNDS = 40, 8, 1e-3, 3
 CONTRAST_STARTS, MAX_NEW_COLUMNS = 1000, 600  # Random thresholds of contrasts at first, and new columns of a round
@@ -141,8 +139,6 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         utility: Any = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
         k, rng = utility.size, np.random.default_rng(utility.size)
-        is_coarse = self.gap is not None and not problem.proving
-        accuracy_drop = COARSE_ACCURACY_DROP if is_coarse else ACCURACY_DROP
         tolerance = tolerance_for(k) if self.gap is None else self.gap
         final_accuracy = (FINAL_GAP if problem.proving else UNPROVED_FINAL_GAP) * tolerance
         factor = utility.criterion.factor(k)
@@ -159,14 +155,18 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         sets, accuracy, start = program.first(first_sets, rng), 1.0, None
         relaxation: AnyRelaxation | None = None
         is_last, previous_value, previous_gain = False, -math.inf, math.inf
+        is_improved = False
         capacity = float(k) * (np.linalg.matrix_rank(centered_factor) + 1)
-        if (paired_dual := program.paired(final_accuracy)) is not None:
+        can_improve = self.gap is not None and not problem.proving and isinstance(utility.criterion, LinearCriterion)
+        paired_dual = None if can_improve and k <= FINE_INPUTS else program.paired(final_accuracy)
+        if paired_dual is not None:
             sets_near_bound, accuracy = program.draw_near_bound(paired_dual, COLUMNS_PER_INPUT * k, rng), 0.0
             sets = np.unique(np.vstack([sets, sets_near_bound]), axis=0)
-        elif is_coarse and isinstance(utility.criterion, LinearCriterion):
+        elif can_improve:
             with suppress(SolverError, np.linalg.LinAlgError):
                 sets, start = program.improve(sets, rng)
-                accuracy = IMPROVED_GAP
+                accuracy, is_improved = IMPROVED_GAP, True
+        pace = IMPROVED_PACE if is_improved else PACE
         rounds = MAX_PRICING_ROUNDS if k <= FINE_INPUTS or paired_dual is None else MAX_ROUNDS_NEAR_BOUND
         for _ in problem.deadline.rounds(range(rounds)):
             accuracy = max(min(FIRST_GAP, accuracy), final_accuracy)
@@ -189,7 +189,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 # Columns that gain at one of several best kernels change nothing; only a proof needs one without any.
                 value = program.value(solution)
                 value_change, previous_value = abs(value - previous_value) / value, value
-                if accuracy <= tolerance and value_change <= SETTLED_CHANGE * tolerance:
+                if accuracy <= pace.settled_accuracy * tolerance and value_change <= pace.settled_change * tolerance:
                     start = solution.central
                     break
             if is_last:
@@ -206,7 +206,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 capacity *= CAPACITY_GROWTH
             previous_gain = largest_gain
             is_kept = program.near_best(solution, sets, round(capacity))
-            accuracy = max(accuracy / accuracy_drop, min(accuracy, largest_gain / ACCURACY_DIVISOR, value_change))
+            expected_accuracy = min(largest_gain / ACCURACY_DIVISOR, value_change if is_improved else math.inf)
+            accuracy = max(accuracy / pace.largest_drop, min(accuracy, expected_accuracy))
             sets, start = (
                 np.vstack([sets[is_kept], new_sets]),
                 solution.central.with_columns(is_kept, len(new_sets)),
@@ -276,6 +277,21 @@ def _sets_of(channel: Channel) -> Members:
     """List the sets (n, k) of the larger entries of the columns of a channel."""
     columns = channel.matrix.T
     return np.unique(columns > np.sqrt(columns.min(axis=1) * columns.max(axis=1))[:, None], axis=0)
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """The largest factor between the accuracies of two rounds, and the end of a search without a proof.
+
+    It ends at `settled_accuracy` if the value changes by at most `settled_change`, both in units of the tolerance.
+    """
+
+    largest_drop: float
+    settled_accuracy: float
+    settled_change: float
+
+
+PACE, IMPROVED_PACE = _Pace(10, 3, 1), _Pace(3, 1, 0.2)  # From the first sets, and from improved ones
 
 
 @dataclass(frozen=True, eq=False)
