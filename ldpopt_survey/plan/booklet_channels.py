@@ -144,8 +144,8 @@ class BookletDesigner:
                     raise
                 error = failure
                 continue
-            if result is None:
-                return None
+            if result is None:  # some share is 0
+                continue
             booklet = booklet_of(units, result[0], None, *product_of(units))
             required = self.respondents(booklet)
             if found_units is None and booklet.respondents < math.inf:

@@ -396,3 +396,17 @@ def test_a_shared_report_keeps_the_cap_on_eta_of_each_of_its_questions(case: str
         names = {part.name for part in question.answers}
         own_caps = [more["eta"] for i, more in enumerate(caps) if "eta" in more and f"q{i}" in names]
         assert question.eta <= min([1.0, *own_caps])  # That of its exact probabilities.
+
+
+@pytest.mark.parametrize("eta", [None, 0.2])
+@pytest.mark.parametrize("design", [None, "split"])
+def test_a_skip_pattern_may_have_answers_that_the_pilot_did_not_see(eta: float | None, design: str | None) -> None:
+    """The channel is designed for shares near these, as for a question alone; its precision is that at the pilot."""
+    asked, others = {"asked_if": {"q0": ["a"]}}, tuple("abcde")
+    required = []
+    for pilot in ((0.5, 0.5, 0.0, 0.0), (0.5, 0.498, 0.001, 0.001)):
+        questions = (QuestionSpec("q0", tuple("abcd"), pilot=pilot), QuestionSpec("q1", others, **asked))
+        planned = plan_survey(SurveySpec("s", questions, epsilon=1.0, eta=eta, design=design))
+        assert planned.plan.questions[0].channel.proof().epsilon <= 1.0
+        required.append(planned.respondents)
+    assert required[0] == pytest.approx(required[1], rel=0.05)
