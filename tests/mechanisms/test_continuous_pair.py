@@ -23,7 +23,7 @@ def overlap(a, b):
 
 
 @pytest.mark.full(but=1)
-@pytest.mark.parametrize("pair", [pair for pair in PAIRS if pair.epsilon != 1.0], ids=repr)
+@pytest.mark.parametrize("pair", [pair for pair in reversed(PAIRS) if pair.epsilon != 1.0], ids=repr)
 def test_every_closed_form_agrees_with_quadrature(pair):
     """Total variation, hockey stick, Rényi and the trade-off curve: closed form and quadrature bracket one value."""
     plain = quadrature(pair)
@@ -171,6 +171,7 @@ def test_an_epsilon_that_the_densities_exceed_is_refused():
         ContinuousPair(GaussianPair(1.0).log_p, GaussianPair(1.0).log_q, (-math.inf, 0.5, math.inf), 5.0)
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("pair", PAIRS, ids=repr)
 @pytest.mark.parametrize("delta", [0.5, 1e-6])
 def test_epsilon_at_delta_agrees_by_quadrature_and_in_closed_form(pair, delta):

@@ -170,6 +170,7 @@ def test_a_cap_without_a_gap_or_with_few_informative_reports_is_refused():
         optimal_channel(utility, [LocalDP(1.0), TotalVariation(0.01)], method=ThresholdColumns(gap=1e-3))
 
 
+@pytest.mark.full
 def test_a_search_without_a_proof_is_as_good_as_its_gap():
     """24 answers of questions that hang on one another, whose pilots are extreme: sets that no climb finds matter."""
     root = np.hstack([np.kron(np.eye(6), np.ones((4, 1)))[:, 1:], np.tile(np.eye(4), (6, 1))[:, 1:]])

@@ -62,6 +62,7 @@ def test_a_channel_with_more_reports_than_the_denominator_is_a_start():
     assert made.value <= 1.35 * optimum.value
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("total", "loss"), [(1000, 0.04), (10_000, 0.01), (100_000, 0.005)])
 def test_fine_denominators_lose_hardly_anything(total, loss):
     utility = FisherInformation(UNEVEN)

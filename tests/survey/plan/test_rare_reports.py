@@ -112,6 +112,7 @@ def test_a_larger_epsilon_needs_no_more_respondents(pilot: list[float]) -> None:
     assert needed[2] <= 1.02 * needed[1]
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("epsilon", [5.0, 8.0, 20.0])
 def test_the_default_design_needs_no_more_respondents_than_those_requested(epsilon: float) -> None:
     questions = (*yes_no("a", [0.998, 0.002]), *yes_no("b", [0.7, 0.3]), QuestionSpec("c", ("x", "y", "z")))
