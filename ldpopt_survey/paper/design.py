@@ -18,7 +18,6 @@ import numpy.typing as npt
 from ldpopt.channel import Channel
 from ldpopt.design import (
     AOptimal,
-    Constraint,
     Criterion,
     Denominator,
     Design,
@@ -27,7 +26,6 @@ from ldpopt.design import (
     LocalDP,
     Marginals,
     Rounded,
-    TotalVariation,
     optimal_channel,
 )
 from ldpopt.errors import InvalidInput, invalid
@@ -42,6 +40,7 @@ from ldpopt.values.results import Result
 from ldpopt_survey.estimate.linear import asymptotic_covariance, contrast_variances
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
+from ldpopt_survey.plan.precision import limits
 
 __all__ = ["DEVICES", "PaperDevice", "PaperSurvey", "design_sheet", "device_named", "paper_survey"]
 
@@ -269,9 +268,8 @@ def paper_survey(
     questions, losses, sheets = [], {}, {}
     with watched(time_limit, progress) as deadline:
         for number, question in enumerate(plan.questions):
-            limits = question.epsilon, question.eta, question.eta_cap
-            planned = question.channel.matrix.tobytes()
-            key = question.shares.tobytes(), *limits, len(question.parts), planned, _is_for_widest(question)
+            guarantees, planned = (question.epsilon, question.eta, question.eta_cap), question.channel.matrix.tobytes()
+            key = question.shares.tobytes(), *guarantees, len(question.parts), planned, _is_for_widest(question)
             if key not in sheets:
                 sheets[key] = _sheet(question, device, simpler, deadline.turn(number, len(plan.questions)), thorough)
             sheet = sheets[key]
@@ -383,9 +381,8 @@ def _criterion(question: PlannedQuestion, deadline: Deadline) -> Criterion:
     pilot = question.shares
     if not _is_for_widest(question) or np.ptp(pilot) == 0:
         return AOptimal()
-    limits: list[Constraint] = [LocalDP(question.epsilon)]
-    limits += [] if question.eta_cap is None else [TotalVariation(question.eta_cap)]
-    best = optimal_channel(FisherInformation(pilot, AOptimal()), limits, certify=False, **deadline.passed).channel
+    utility, constraints = FisherInformation(pilot, AOptimal()), limits(question.epsilon, question.eta_cap)
+    best = optimal_channel(utility, constraints, certify=False, **deadline.passed).channel
     variances = np.diag(asymptotic_covariance(best, pilot))
     contrasts = (np.eye(len(pilot)) - pilot) * np.sqrt(variances / variances.max())[:, None]
     return Marginals((len(pilot),), [1e-9], contrasts=contrasts.T)
@@ -472,15 +469,15 @@ def design_sheet(
     None if no channel over D was found that separates all answers.
     """
     utility = FisherInformation(pilot, AOptimal() if criterion is None else criterion)
-    limits: list[Constraint] = [LocalDP(epsilon), *([] if eta is None else [TotalVariation(eta)])]
-    constraints, designs = [*limits, Denominator(D)], list[Design]()
+    without_device = limits(epsilon, eta)
+    constraints, designs = [*without_device, Denominator(D)], list[Design]()
     turn = deadline.turn(0, 3)
     if thorough:
         with suppress(InvalidInput):  # with many answers the program has too many columns
             designs.append(optimal_channel(utility, constraints, method=IntegerProgram(), certify=False, **turn.passed))
     turn = deadline.turn(1, 3)
     if planned is None:
-        planned = optimal_channel(utility, limits, certify=False, **turn.passed).channel
+        planned = optimal_channel(utility, without_device, certify=False, **turn.passed).channel
     best_error = float(utility.value(planned))
     turn = deadline.turn(2, 3)  # rounding often gives fewer reports
     designs.append(optimal_channel(utility, constraints, method=Rounded(planned), certify=False, **turn.passed))

@@ -49,6 +49,7 @@ from ldpopt_survey.plan.units import (
     Target,
     Unit,
     binding_targets,
+    cap_of,
     product_of,
     smoothed_units,
 )
@@ -195,7 +196,7 @@ class BookletDesigner:
     def _design(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline, prove: bool = True
     ) -> tuple[Channel, Design | None] | None:
-        eta = self.cap(units)
+        eta = cap_of(units, self.eta)
         if len(units) == 1 and units[0].plain and not further and (units[0].as_one or eta is not None):
             design = units[0].questions[0].design(self.epsilon, eta, deadline.inner, certify=prove)
             # A proof for uniform shares does not hold for a question with another pilot.
@@ -387,7 +388,7 @@ class BookletDesigner:
         """Return the channel (K, m) that reports on one unit, drawn by a public coin; None for a single unit."""
         if len(units) < 2:
             return None
-        within_cap = self if (eta := self.cap(units)) == self.eta else replace(self, eta=eta)
+        within_cap = self if (eta := cap_of(units, self.eta)) == self.eta else replace(self, eta=eta)
         singles = [within_cap.booklet((unit,), UNLIMITED) for unit in units]
         if any(single is None or not single.rates or min(single.rates.values()) <= 0 for single in singles):
             return None
@@ -403,15 +404,10 @@ class BookletDesigner:
     def response(self, units: Sequence[Unit]) -> Channel:
         """Return randomized response among the cells of units, within epsilon and their cap on eta."""
         response = randomized_response(math.prod(len(unit.cells) for unit in units), self.epsilon)
-        eta = self.cap(units)
+        eta = cap_of(units, self.eta)
         if eta is not None and (variation := float(total_variation(response))) > eta:
             return response.erase(min(1.0, 1 - eta / variation + 1e-15))
         return response
-
-    def cap(self, units: Sequence[Unit]) -> float | None:
-        """Return the cap on eta of a report on these units: the smallest of theirs and of the budget's, if any."""
-        etas = (self.eta, *(question.eta for unit in units for question in unit.questions))
-        return min((eta for eta in etas if eta is not None), default=None)
 
     def _reports_to_estimate(self, booklet: Booklet) -> float:
         """Return the fewest reports on a booklet, unrounded, that make all shares with a target estimable."""

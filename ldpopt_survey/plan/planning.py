@@ -45,7 +45,7 @@ from ldpopt_survey.plan.target_precision import (
     target_precisions,
 )
 from ldpopt_survey.plan.too_many import MAX_RESPONDENTS, too_many
-from ldpopt_survey.plan.units import Unit, respondents_bound, units_of
+from ldpopt_survey.plan.units import Unit, cap_of, respondents_bound, units_of
 
 SPLIT_PROGRESS = 0.3
 """The share of the progress that the split of the budget is."""
@@ -349,7 +349,7 @@ class Planning:
         name = " + ".join(dict.fromkeys(part.option_of or part.name for part in booklet.parts))
         if booklet.design is not None:
             designs[name] = booklet.design
-        cap = _smallest_cap(eta, *(question.eta for unit in booklet.units for question in unit.questions))
+        cap = cap_of(booklet.units, eta)
         if len(booklet.parts) > 1:
             exact = round_exact(booklet.channel.matrix, epsilon=epsilon, eta=cap, inputs=cells_of(booklet.parts))
             planned = PlannedQuestion(
@@ -417,10 +417,6 @@ class Planning:
 def _caps(unit: Unit) -> list[float]:
     """Return the caps on the total variation of a unit's report, and 1."""
     return [1.0, *(question.eta for question in unit.questions if question.eta is not None)]
-
-
-def _smallest_cap(*caps: float | None) -> float | None:
-    return min((cap for cap in caps if cap is not None), default=None)
 
 
 def _needs(units: Sequence[Unit]) -> Mapping[str, Needs]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -223,6 +223,12 @@ class Unit:
                     single_bounds.max() / variances[single_bounds.argmax()]
                 )
         return weights
+
+
+def cap_of(units: Iterable[Unit], eta: float | None) -> float | None:
+    """Return the cap on eta of a report on these units: the smallest of theirs and of the budget's, if any."""
+    etas = (eta, *(question.eta for unit in units for question in unit.questions))
+    return min((cap for cap in etas if cap is not None), default=None)
 
 
 def smoothed_units(units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:

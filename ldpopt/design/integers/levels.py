@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 
 from ldpopt.design.integers.task import Task
-from ldpopt.design.integers.worth import ColumnWorth, VarianceWorth
+from ldpopt.design.integers.worth import ColumnWorth, VarianceWorth, worth_of_weights
 from ldpopt.design.patterns.proof_levels import Integers
 from ldpopt.values.distribution import Array
 
@@ -66,7 +66,7 @@ def _start(
     """Draw m columns with these chances; None if all draws break the cap, or leave some quantity undetermined."""
     for noise in NOISE_WEIGHTS:
         weights = _draw(task, low, high, preferences[:, _systematic_sample(chances, m, rng)], noise, rng)
-        if task.allows(weights) and worth.value(worth.parts(weights).sum(axis=0)[None])[0] > -math.inf:
+        if task.allows(weights) and worth_of_weights(worth, weights) > -math.inf:
             return weights
     return None
 

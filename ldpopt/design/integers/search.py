@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.integers.task import Task
-from ldpopt.design.integers.worth import ColumnWorth, Neighbours, VarianceWorth
+from ldpopt.design.integers.worth import ColumnWorth, Neighbours, VarianceWorth, worth_of_weights
 from ldpopt.design.patterns.proof_levels import Integers, merge_proportional
 from ldpopt.exact import reach
 
@@ -89,7 +89,7 @@ class Moves:
 
     def worth_of_weights(self, weights: Integers) -> float:
         """Compute the worth of weights (k, m)."""
-        return float(self.worth.value(self.worth.parts(weights).sum(axis=0)[None])[0])
+        return worth_of_weights(self.worth, weights)
 
     def climb(self, weights: Integers) -> Integers:
         """Make the best move repeatedly, until none helps."""

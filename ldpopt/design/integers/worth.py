@@ -294,6 +294,11 @@ def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
     return None
 
 
+def worth_of_weights(worth: ColumnWorth | VarianceWorth, weights: Integers) -> float:
+    """Compute the worth of weights (k, m)."""
+    return float(worth.value(worth.parts(weights).sum(axis=0)[None])[0])
+
+
 def is_sum_of_variances(utility: Any) -> bool:
     """Return True if a utility is a sum of variances at a pilot, without a neighborhood."""
     criterion = getattr(utility, "criterion", None)
