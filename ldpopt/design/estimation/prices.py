@@ -35,6 +35,7 @@ from ldpopt.numbers.rounding import exact_sum
 from ldpopt.values.distribution import Array
 
 COLUMNS_PER_BLOCK = 4096  # Columns that are priced at once.
+LEAST_REMAINING_MASS = 1e-9  # Relative to the mass before the move: less is lost to rounding.
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,18 +236,24 @@ class Prices:
         return np.unique(line_sets(kernel, self.prior, self.rows)[0], axis=0)
 
     def neighbor_gains(self, sets: Members) -> Array:
-        """Compute (n, k) the gains v of the patterns that differ from `sets` (n, k) in one input."""
+        """Compute (n, k) the gains v of the patterns that differ from `sets` (n, k) in one input.
+
+        They are -inf where the difference of the masses is lost to rounding, as at large epsilon.
+        """
         members, rise = sets.astype(np.float64), self.ratio - 1
         columns, changes = 1 + rise * members, np.where(sets, -rise, rise)
         linear = columns @ self.gram
-        mass = (columns @ self.prior)[:, None] + changes * self.prior
+        set_masses = (columns @ self.prior)[:, None]
+        mass = set_masses + changes * self.prior
         gain = (linear * columns).sum(axis=1)[:, None] + changes * (2 * linear + changes * np.diag(self.gram))
         price = (columns @ self.rows)[:, None] + changes * self.rows
         if self.pairs.any():
             # The columns' excess is rise sum_xx' nu[x,x'] a_x (1 - a_x'), for members a.
             outgoing, between = self.pairs.sum(axis=1) - members @ self.pairs.T, members @ self.pairs
             price = price + rise * (members * outgoing).sum(axis=1)[:, None] + changes * (outgoing - between)
-        return np.asarray((gain / mass - price) / mass)
+        is_exact = mass > LEAST_REMAINING_MASS * set_masses
+        mass = np.where(is_exact, mass, 1.0)
+        return np.where(is_exact, (gain / mass - price) / mass, -np.inf)
 
     def climb(self, starts: Members, count: int, min_gain: float) -> Members:
         """Find patterns with v above `min_gain` by local search.

@@ -121,3 +121,15 @@ def test_impossible_prices_have_an_infinite_bound():
             kernel=FLOAT.of(kernel), prior=FLOAT.of(p), rows=np.append(rows[1:], wrong), pairs=none, total=0.0
         )
         assert line_gain_bound(given, level) == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 30.0, 100.0, 300.0])
+def test_moves_whose_mass_is_lost_to_rounding_are_left_out(epsilon):
+    """Removing the only member leaves a mass of one from e^epsilon; no other number is NaN, and none warns."""
+    prior, sets = np.array([0.7, 0.2, 0.1]), np.eye(3, dtype=bool)
+    prices = Prices(np.eye(3), prior, np.ones(3), np.zeros((3, 3)), math.exp(epsilon))
+    with np.errstate(all="raise"):
+        gains = prices.neighbor_gains(sets)
+    assert not np.isnan(gains).any()
+    assert np.isfinite(gains[~sets]).all()
+    assert (np.isneginf(gains[sets]) == (epsilon > 25)).all()
