@@ -39,6 +39,8 @@ VERSION = 2
 """Files of version 1 state `bits`. Files of version 2 state a `denominator` that is not a power of two."""
 MAXIMUM_BITS = 62
 """Weights up to 2**62 fit into int64, and so does the sum of the positive differences between two rows."""
+MAX_DISTANCE_ENTRIES = 16_000
+"""The most entries of the differences of rows that are formed at once."""
 
 _DECIMAL_DIGITS = 60
 
@@ -338,12 +340,13 @@ def largest_ratio(rows: npt.NDArray[Any]) -> tuple[Fraction | None, tuple[int, i
 
 def largest_distance(rows: npt.NDArray[Any]) -> tuple[Any, tuple[int, int]]:
     """Find the largest sum over y of (rows[x', y] - rows[x, y])_+, and the place (x', x)."""
-    best, place = rows.dtype.type(0), (0, 0)
-    for x in range(len(rows) - 1):
-        distances = np.maximum(rows[x + 1 :] - rows[x], 0).sum(axis=1)
-        other = int(distances.argmax())
-        if distances[other] > best:
-            best, place = distances[other], (x + 1 + other, x)
+    best, place, k = rows.dtype.type(0), (0, 0), len(rows)
+    for start in range(0, k - 1, size := max(1, MAX_DISTANCE_ENTRIES // rows.size)):
+        stop = min(start + size, k - 1)
+        distances = np.maximum(rows[None, start + 1 :] - rows[start:stop, None], 0).sum(axis=2)
+        x, other = divmod(int(np.triu(distances).argmax()), k - start - 1)
+        if distances[x, other] > best:
+            best, place = distances[x, other], (start + 1 + other, start + x)
     return best, place
 
 

@@ -13,36 +13,22 @@ import numpy as np
 from ldpopt.channel import Channel
 from ldpopt.design import (
     Constraint,
-    Criterion,
     Design,
     FisherInformation,
     Marginals,
+    MVOptimal,
     ThresholdColumns,
-    TotalVariation,
     optimal_channel,
 )
-from ldpopt.errors import InvalidInput, SolverError
+from ldpopt.errors import InvalidInput
 from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array
 from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.planned_question import Part
-from ldpopt_survey.plan.units import Target, Unit, product_of
+from ldpopt_survey.plan.units import Target, Unit, binding_targets, product_of
 
 MIN_REPORT_PROBABILITY = 1e-4
 """The least probability of a report under the pilot; rarer ones are joined with the one that is most like them."""
-
-
-MAX_BALANCING_ROUNDS, MIN_BALANCING_GAIN, MAX_IDLE_ROUNDS = 8, 5e-3, 2
-"""The most designs of a balanced channel, the gain of a useful one, and the number of others after which it ends."""
-
-BALANCING_GAP = 1e-4
-"""The relative gap of the designs of a balanced channel under a cap on eta."""
-
-MIN_TARGET_WEIGHT = 1e-6
-"""The least weight of a target relative to the largest."""
-
-MAX_BALANCED_CELLS = 16
-"""The most cells for which weights are balanced; a design takes up to 0.1 s there, and 4 s at 26 cells."""
 
 SMALLEST_VARIANCE = 1e-300
 """Smaller variances of an estimate count as this one, so that its precision is finite."""
@@ -110,52 +96,27 @@ def merge_rare_reports(channel: Channel, pilot: Array, min_probability: float = 
     return Channel(columns / columns.sum(axis=1, keepdims=True))
 
 
-def balanced_channel(
+def channel_for_targets(
     targets: Sequence[Target],
     pilot: Array,
     constraints: Sequence[Constraint],
     deadline: Deadline,
-    rounds: int = MAX_BALANCING_ROUNDS,
+    gap: float,
+    start: Channel | None = None,
 ) -> Channel:
-    """Design the channel for the target that needs the most respondents.
+    """Design the channel for the target that needs the most respondents, up to a relative gap.
 
-    rounds : the most designs, one after another.
-
-    It is optimal for a weighted sum of the variances. A target that needs fewer respondents than another gets less
-    weight, until this lowers the largest number no more.
+    start : a channel near which the search begins, such as the best one at another epsilon.
     """
-    rows = np.array([target.row - target.row @ pilot for target in targets])
-    limits = np.array([target.variance for target in targets])
-    weights, best, idle_rounds = np.ones(len(targets)), (math.inf, Channel(np.ones((len(pilot), 1)))), 0
-    for _ in range(rounds if len(pilot) <= MAX_BALANCED_CELLS else 1):
-        factors = np.sqrt(np.maximum(weights / weights.max(), MIN_TARGET_WEIGHT) / limits * limits.min())
-        criterion = Marginals((len(pilot),), [1e-9], contrasts=(rows * factors[:, None]).T)
-        utility = FisherInformation(pilot, criterion)
-        channel = _designed(utility, constraints, deadline).channel
-        required = contrast_variances(channel, pilot, rows) / limits
-        idle_rounds = 0 if required.max() < best[0] * (1 - MIN_BALANCING_GAIN) else idle_rounds + 1
-        if required.max() < best[0]:
-            best = float(required.max()), channel
-        if idle_rounds == MAX_IDLE_ROUNDS or not np.isfinite(required).all() or deadline.over():
-            break
-        weights = weights * required / required.max()
-    return best[1]
-
-
-def _designed(utility: FisherInformation, constraints: Sequence[Constraint], deadline: Deadline) -> Design:
-    """Design one of several balanced channels; under a cap on eta to a gap, which takes a fraction of the time."""
-    if any(isinstance(constraint, TotalVariation) for constraint in constraints):
-        with suppress(InvalidInput, SolverError):  # of a small cap, say
-            method = ThresholdColumns(BALANCING_GAP)
-            return optimal_channel(utility, constraints, method=method, time_limit=deadline.left, certify=False)
-    return optimal_channel(utility, constraints, time_limit=deadline.left, certify=False)
-
-
-def criterion_of(targets: Sequence[Target], pilot: Array) -> Criterion:
-    """Return the criterion that makes variances proportional to those of the targets.
-
-    The weight of the cells themselves is a trace, which the faster method for `Marginals` asks for.
-    """
-    scale = min(t.variance for t in targets)
-    rows = np.array([(t.row - t.row @ pilot) * (scale / t.variance) for t in targets])
-    return Marginals((len(pilot),), [1e-9], contrasts=rows.T)
+    targets = binding_targets(targets)
+    scale = min(target.variance for target in targets)
+    factors = np.sqrt([[scale / target.variance] for target in targets])
+    rows = np.array([target.row - target.row @ pilot for target in targets]) * factors
+    utility = FisherInformation(pilot, MVOptimal(rows.T))
+    with suppress(InvalidInput):  # of a small cap, say
+        method = ThresholdColumns(gap, start)
+        return optimal_channel(utility, constraints, method=method, time_limit=deadline.left, certify=False).channel
+    # The sum of the variances is within reach of other methods for more cells. The weight of the cells is a trace.
+    criterion = Marginals((len(pilot),), [1e-9], contrasts=(rows * factors).T)
+    utility = FisherInformation(pilot, criterion)
+    return optimal_channel(utility, constraints, time_limit=deadline.left, certify=False).channel

@@ -11,11 +11,9 @@ import numpy as np
 
 from ldpopt.channel import Channel
 from ldpopt.design import (
-    Criterion,
     Design,
     FisherInformation,
     Marginals,
-    MVOptimal,
     ThresholdColumns,
     optimal_channel,
 )
@@ -27,11 +25,9 @@ from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array
 from ldpopt_survey.estimate.linear import contrast_moments, contrast_variances, reports_to_estimate
 from ldpopt_survey.plan.booklet import (
-    MAX_BALANCED_CELLS,
     Booklet,
-    balanced_channel,
     booklet_of,
-    criterion_of,
+    channel_for_targets,
     merge_rare_reports,
 )
 from ldpopt_survey.plan.booklet_rules import (
@@ -42,7 +38,7 @@ from ldpopt_survey.plan.booklet_rules import (
 )
 from ldpopt_survey.plan.number_points import MIN_POINTS, points_of, points_of_part
 from ldpopt_survey.plan.numbers_and_sets import multi_select
-from ldpopt_survey.plan.precision import MAX_MINIMAX_CATEGORIES, limits, no_channel_found, prior_for_search
+from ldpopt_survey.plan.precision import limits, no_channel_found, prior_for_search
 from ldpopt_survey.plan.smaller_epsilon import channel_at_smaller_epsilon
 from ldpopt_survey.plan.table_targets import FurtherTargets, shares_and_targets
 from ldpopt_survey.plan.units import (
@@ -63,8 +59,9 @@ MAX_TABLE_CELLS = 256
 MAX_SET_CELLS = 16
 """The most sets of options, of uneven shares, among which a channel is searched for: about half a second."""
 
-UNIT_GAP, JOINT_GAP = 1e-3, 1e-4
-"""The relative gaps of the channels of questions that hang on one another, and of others that share a report."""
+UNIT_GAP, COARSE_UNIT_GAP, JOINT_GAP = 1e-3, 1e-2, 1e-4
+"""The relative gaps of the channels of questions that hang on one another, also for a comparison of budgets, and of
+others that share a report."""
 
 SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 """Of respondents who report on one unit alone, tried where a channel is searched for several together."""
@@ -76,7 +73,7 @@ class BookletDesigner:
 
     search_joint : True to search for channels of several units that are not known in closed form.
     certify : False, without `search_joint`, to design coarsely, for a comparison of budgets. Respondents may then be
-        more than the fewest by `UNIT_GAP`.
+        more than the fewest by `COARSE_UNIT_GAP`.
     starts : channels at other budgets, by units, near which such coarse searches begin; each adds its own.
     """
 
@@ -206,7 +203,7 @@ class BookletDesigner:
             # Sets are listed with the first option changing fastest, and answers with the last one.
             return multi_select(units[0].options[::-1], self.epsilon).best.channel, None
         pilot, targets = shares_and_targets(units, further)
-        targets, k = binding_targets(targets), len(pilot)
+        k = len(pilot)
         if len(units) == 1 and units[0].has_number:
             return self._channel_with_numbers(units[0], eta, pilot, targets, deadline), None
         if not further and is_known(units) and len({t.variance for t in targets}) == 1:
@@ -237,44 +234,29 @@ class BookletDesigner:
             raise invalid("answers to all together", f"at most {MAX_TABLE_CELLS}", k)
         if len(units) > 1 and further and k > MAX_CELLS:
             return self._channel_for_many_cells(units, eta, pilot, targets, deadline), None
-        if all(unit.plain and unit.uniform for unit in units) and not further:
+        constraints, is_one = limits(self.epsilon, eta), len(units) == 1
+        if not is_one and not further and all(unit.plain and unit.uniform for unit in units):
             scale = min(t.variance for t in targets)
             shape = tuple(len(unit.cells) for unit in units)
             variances = [binding_targets((*unit.targets, *unit.finer))[0].variance for unit in units]
-            criterion: Criterion = Marginals(shape, [(scale / variance) ** 2 for variance in variances])
-        elif len(units) == 1 and not further and units[0].plain and k <= MAX_MINIMAX_CATEGORIES:
-            criterion = MVOptimal(np.array([(t.row - t.row @ pilot) / math.sqrt(t.variance) for t in targets]).T)
+            criterion = Marginals(shape, [(scale / variance) ** 2 for variance in variances])
+            channel = optimal_channel(
+                FisherInformation(pilot, criterion), constraints, method=ThresholdColumns(JOINT_GAP),
+                time_limit=deadline.left, certify=False,
+            ).channel  # fmt: skip
         else:
-            criterion = criterion_of(targets, pilot)
-        utility, constraints = FisherInformation(pilot, criterion), limits(self.epsilon, eta)
-        is_unit = len(units) == 1 and not units[0].plain
-        is_table_entry = is_unit and self._is_coarse
-        method: ThresholdColumns | None = None
-        if is_unit:
-            method = ThresholdColumns(UNIT_GAP, self.starts.get(units) if is_table_entry else None)
-        elif len(units) > 1:
-            method = ThresholdColumns(JOINT_GAP)
-        try:
-            design = optimal_channel(
-                utility, constraints, method=method, time_limit=deadline.left, certify=False
-            )  # fmt: skip
-        except InvalidInput:
-            if method is None:
-                raise
-            design = optimal_channel(utility, constraints, time_limit=deadline.left, certify=False)
-        if is_table_entry:
-            self.starts[units] = design.channel
-        if len(units) == 1 and units[0].options and eta is None and not further:
-            return self._better_for_options(units[0], design.channel), None
-        if len(units) == 1 and units[0].plain:
-            return design.channel, None
-        if len(units) == 1 and k > MAX_BALANCED_CELLS:
-            return design.channel, None
-        if len(units) == 1:
-            balanced = balanced_channel(targets, pilot, constraints, deadline)
-            booklets = [booklet_of(units, channel, None, pilot, targets) for channel in (design.channel, balanced)]
-            return max(booklets, key=lambda booklet: min(booklet.rates.values())).channel, None
-        best = self.without_rare_reports(units, design.channel, pilot, targets)
+            is_table_entry = is_one and self._is_coarse
+            unit_gap = COARSE_UNIT_GAP if self._is_coarse else UNIT_GAP
+            gap = unit_gap if is_one and not units[0].plain else JOINT_GAP
+            start = self.starts.get(units) if is_table_entry else None
+            channel = channel_for_targets(targets, pilot, constraints, deadline, gap, start)
+            if is_table_entry:
+                self.starts[units] = channel
+        if is_one and units[0].options and eta is None and not further:
+            return self._better_for_options(units[0], channel), None
+        if is_one:
+            return channel, None
+        best = self.without_rare_reports(units, channel, pilot, targets)
         if further is not None:
             response_booklet = booklet_of(units, self.response(units), None, pilot, targets)
             best = response_booklet if min(response_booklet.rates.values()) > min(best.rates.values()) else best
@@ -320,7 +302,9 @@ class BookletDesigner:
             return self._channel_by_parts(unit, eta, deadline)
         rows = points.rows(np.array([target.row for target in targets]))
         on_points = [replace(target, row=row) for target, row in zip(targets, rows, strict=True)]
-        return points.channel(balanced_channel(on_points, points.pilot(pilot), limits(self.epsilon, eta), deadline))
+        return points.channel(
+            channel_for_targets(on_points, points.pilot(pilot), limits(self.epsilon, eta), deadline, JOINT_GAP)
+        )
 
     def _channel_by_parts(self, unit: Unit, eta: float | None, deadline: Deadline) -> Channel:
         """Return the channel that reports on one question of a unit, drawn by a public coin.
@@ -342,7 +326,7 @@ class BookletDesigner:
                     replace(target, row=row) for target, row in zip(targets, points.rows(contrasts), strict=True)
                 ]
                 shares, constraints = points.pilot(answer_shares), limits(self.epsilon, eta)
-                channel = points.channel(balanced_channel(on_points, shares, constraints, deadline))
+                channel = points.channel(channel_for_targets(on_points, shares, constraints, deadline, JOINT_GAP))
             else:
                 utility = FisherInformation(answer_shares / answer_shares.sum())
                 channel = optimal_channel(

@@ -17,10 +17,6 @@ from itertools import combinations
 import numpy as np
 
 from ldpopt.channel import Channel
-from ldpopt.design import (
-    FisherInformation,
-    optimal_channel,
-)
 from ldpopt.errors import InvalidInput, Phrase, SolverError, invalid
 from ldpopt.numbers.tolerances import BOOKLET_RTOL
 from ldpopt.privacy import local_dp
@@ -32,12 +28,11 @@ from ldpopt_survey.plan.booklet import (
     SMALLEST_VARIANCE,
     Booklet,
     BookletShares,
-    balanced_channel,
     booklet_of,
-    criterion_of,
+    channel_for_targets,
     merge_rare_reports,
 )
-from ldpopt_survey.plan.booklet_channels import BookletDesigner
+from ldpopt_survey.plan.booklet_channels import JOINT_GAP, BookletDesigner
 from ldpopt_survey.plan.booklet_rules import (
     MAX_CAPPED_CELLS,
     MAX_SEARCHED_QUESTIONS,
@@ -55,13 +50,9 @@ from ldpopt_survey.plan.units import (
     MAX_JOINT_CELLS,
     Target,
     Unit,
-    binding_targets,
     joint_design,
     product_of,
 )
-
-CAPPED_ROUNDS = 3
-"""The designs of a balanced channel whose reports are weighed anew under a cap on eta; a design takes up to 1 s."""
 
 MAX_SETS = 512
 """The most sets of questions of one length among which the booklets are chosen."""
@@ -220,11 +211,7 @@ class BookletPlanner:
                 raise SolverError("joint design: no channel was found in time (leave design out for booklets)")
             channel = design.channel
         else:
-            criterion = criterion_of(targets, pilot)
-            constraints = limits(self.epsilon, self.eta)
-            channel = optimal_channel(
-                FisherInformation(pilot, criterion), constraints, time_limit=deadline.left, certify=False
-            ).channel
+            channel = channel_for_targets(targets, pilot, limits(self.epsilon, self.eta), deadline, JOINT_GAP)
         best = self.designer.without_rare_reports(units, channel, pilot, targets, joint=True)
         alternatives = [self._mixed_booklets(units, deadline)]
         unmerged_rate = min(booklet_of(units, channel, None, pilot, targets).rates.values())
@@ -235,9 +222,6 @@ class BookletPlanner:
                 merge_rare_reports(channel, pilot),
                 *(candidate for candidate in alternatives if candidate is not None),
             ]
-            if self.eta is not None:  # the search under a cap is for a sum of variances, not for the largest
-                constraints = limits(self.epsilon, self.eta)
-                pool.append(balanced_channel(binding_targets(targets), pilot, constraints, deadline, CAPPED_ROUNDS))
             alternatives.append(
                 reweighed_channel(pool, self.designer.response(units), pilot, targets, MIN_REPORT_PROBABILITY, self.eta)
             )

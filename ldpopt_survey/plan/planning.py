@@ -406,7 +406,9 @@ class Planning:
                 split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED)
             respondents = split.respondents
             for unit in rare:
-                planner = BookletPlanner([unit], split.epsilons[unit.name], split.etas.get(unit.name), certify=False)
+                planner = BookletPlanner(
+                    [unit], split.epsilons[unit.name], split.etas.get(unit.name), search_joint=False, certify=False
+                )
                 required = planner.plan("one question", UNLIMITED).one_question_to_estimate
                 respondents = max(respondents, _rounded_up(required))
             return respondents

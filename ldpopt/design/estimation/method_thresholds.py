@@ -74,12 +74,12 @@ RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = (
 FIRST_GAP, ACCURACY_DIVISOR, FINAL_GAP = 0.1, 10, 0.03
 UNPROVED_FINAL_GAP = 0.2  # Without a proof
 # Coarse rounds: the most of them, the steps of each, its least gain, and after how many rounds without it they end
-MAX_IMPROVING_ROUNDS, IMPROVING_STEPS, IMPROVING_GAIN, MAX_IDLE_ROUNDS = 40, 8, 1e-3, 3
+MAX_IMPROVING_ROUNDS, IMPROVING_STEPS, IMPROVING_GAIN, MAX_IDLE_ROUNDS = 40, 12, 1e-3, 2
 CONTRAST_STARTS, MAX_NEW_COLUMNS = 1000, 600  # Random thresholds of contrasts at first, and new columns of a round
 NEW_WEIGHT = 0.4  # Of all new columns of a round together, before the rows sum to one again
 LEAST_WEIGHT, LEAST_EXTREME_WEIGHT = 0.01, 1e-3  # Of columns that stay, relative to their mean
 # Steps for the last columns; they stay above this weight relative to their mean, and at least so many of k (k + 1).
-LAST_STEPS, LEAST_LAST_WEIGHT, LEAST_LAST_FRACTION = 40, 0.1, 0.3
+LAST_STEPS, LEAST_LAST_WEIGHT, LEAST_LAST_FRACTION = 40, 0.2, 0.3
 IMPROVED_GAP = 0.03  # The relative gap of the program after the coarse rounds
 PRICE_MARGIN = 0.3  # By how much prices are raised before no column is shown to gain, in the same units
 MAX_ANSWERS_ENUMERATED = 6  # Up to this many answers of a question, the first program has all its patterns.
@@ -98,7 +98,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
     pilots.
 
     gap : the relative gap at which a search ends, in place of these targets. With a gap the method takes
-    `TotalVariation` as well. Its proof prices all patterns up to 24 inputs, and is a coarse relaxation beyond.
+    `TotalVariation` as well, and the largest of any number of variances. Its proof prices all patterns up to 24 inputs,
+    and is a coarse relaxation beyond.
 
     start : a channel with good patterns, such as the best one at another epsilon.
 
@@ -128,7 +129,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         utility = problem.utility
         k, d = utility.size, int(np.linalg.matrix_rank(utility.criterion.factor(utility.size)))
         is_full_rank = isinstance(utility.criterion, AOptimal | COptimal) and not 2 <= d < k // 2
-        if is_full_rank or (isinstance(utility.criterion, MVOptimal) and not 2 <= d < k - 1):
+        if is_full_rank or (self.gap is None and isinstance(utility.criterion, MVOptimal) and not 2 <= d < k - 1):
             return f"it takes few contrasts of many inputs, and here are {d} of {k}"
         if k > MAX_INPUTS or d > MAX_DIRECTIONS:
             return Limit(f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}")
@@ -157,7 +158,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         is_last, previous_value, previous_gain = False, -math.inf, math.inf
         is_improved = False
         capacity = float(k) * (np.linalg.matrix_rank(centered_factor) + 1)
-        can_improve = self.gap is not None and not problem.proving and isinstance(utility.criterion, LinearCriterion)
+        can_improve = self.gap is not None and not problem.proving
         paired_dual = None if can_improve and k <= FINE_INPUTS else program.paired(final_accuracy)
         if paired_dual is not None:
             sets_near_bound, accuracy = program.draw_near_bound(paired_dual, COLUMNS_PER_INPUT * k, rng), 0.0
@@ -291,7 +292,7 @@ class _Pace:
     settled_change: float
 
 
-PACE, IMPROVED_PACE = _Pace(10, 3, 1), _Pace(3, 1, 0.2)  # From the first sets, and from improved ones
+PACE, IMPROVED_PACE = _Pace(10, 3, 1), _Pace(10, 4, 1)  # From the first sets, and from improved ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -547,7 +548,7 @@ class _Program:
 
         Each round adds columns that gain. The first sets contain thresholds of the contrasts themselves, too.
         """
-        k, eta = len(self.prior), None if self.eta is None else self.eta / self.spread
+        k = len(self.prior)
         scores = rng.normal(size=(CONTRAST_STARTS, self.factor.shape[1])) @ self.factor.T
         levels = np.take_along_axis(np.sort(scores, axis=1), rng.integers(0, k - 1, size=(len(scores), 1)), axis=1)
         extreme_sets = np.vstack([np.zeros((1, k), dtype=bool), np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)])
@@ -557,7 +558,7 @@ class _Program:
         least_value, idle_rounds = math.inf, 0
         for _ in self.deadline.rounds(range(MAX_IMPROVING_ROUNDS)):
             try:
-                improved = improve(columns, self.prior, self.factor, eta, weights, IMPROVING_STEPS, improved)
+                improved = self.improve_weights(columns, weights, IMPROVING_STEPS, improved)
             except SolverError:
                 if improved is None:
                     raise
@@ -571,7 +572,7 @@ class _Program:
             solution = FisherSolution(weights, rows, pairs, kernel, np.ones(1))
             is_kept = weights > LEAST_WEIGHT * weights.mean()
             new_sets = self.climb_near(solution, sets[is_kept], rng)
-            new_sets = self.add_moved_sets(solution, new_sets) if eta is not None else new_sets
+            new_sets = self.add_moved_sets(solution, new_sets) if self.eta is not None else new_sets
             new_sets = self.best_gaining(solution, new_rows(new_sets, sets), MAX_NEW_COLUMNS)
             is_kept[: len(extreme_sets)] = True
             sets = np.vstack([sets[is_kept], new_sets])
@@ -580,7 +581,7 @@ class _Program:
             weights = np.append(weights, np.full(len(new_sets), NEW_WEIGHT / max(1, len(new_sets))))
             weights = balance(columns, weights)
         with suppress(SolverError):
-            improved = improve(columns, self.prior, self.factor, eta, weights, LAST_STEPS, improved)
+            improved = self.improve_weights(columns, weights, LAST_STEPS, improved)
             weights = improved.weights
         assert improved is not None
         count = int(np.count_nonzero(weights > LEAST_LAST_WEIGHT * weights.mean()))
@@ -588,6 +589,11 @@ class _Program:
         is_kept = weights >= np.sort(weights)[-count]
         is_kept[: len(extreme_sets)] = True
         return sets[is_kept], self.central(columns[is_kept], weights[is_kept], improved)
+
+    def improve_weights(self, columns: Array, weights: Array, steps: int, start: Improved | None) -> Improved:
+        """Compute better weights (n,) of `columns` (n, k), which are spread out."""
+        eta = None if self.eta is None else self.eta / self.spread
+        return improve(columns, self.prior, self.factor, self.criterion.limited, eta, weights, steps, start)
 
     def central(self, columns: Array, weights: Array, improved: Improved) -> Central:
         """Build a point near the central path from weights (n,) of `columns` (n, k), which are spread out."""
@@ -600,6 +606,12 @@ class _Program:
         weights = balance(columns, weights)
         limit_slack = np.maximum(eta - excess.T @ weights, IMPROVED_GAP * eta)
         # Prices of F that is not centered, as in the program.
-        shift = self.prior @ self.criterion.factor(len(self.prior))
+        shift = self.prior @ (self.criterion.factor(len(self.prior)) * np.sqrt(improved.limits))
         rows = improved.rows + 2 * improved.kernel.T @ shift + shift @ shift * self.prior
-        return Central(weights, product / weights, rows, limit_slack, np.maximum(pairs, product / limit_slack), 0.0)
+        prices, level = np.maximum(pairs, product / limit_slack), 0.0
+        if self.criterion.limited:
+            level = float(improved.variances.max()) + IMPROVED_GAP * improved.value
+            variance_slack = level - improved.variances
+            limit_slack = np.append(variance_slack, limit_slack)
+            prices = np.append(np.maximum(improved.limits, product / variance_slack), prices)
+        return Central(weights, product / weights, rows, limit_slack, prices, level)

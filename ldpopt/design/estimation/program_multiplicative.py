@@ -1,4 +1,6 @@
-"""Improve the weights of columns for a sum of variances by multiplicative steps. Each step solves a small program.
+"""Improve the weights of columns for a sum of variances, or for the largest one, by multiplicative steps.
+
+Each step solves a small program.
 
 Let K = F^T J^-1 be the best influence at the weights w of the columns Y = S / (S . p), as in `program_newton`. Other
 weights w' may use it with the estimate (w_y / w'_y) K Y_y for report y. So
@@ -10,7 +12,8 @@ With prices nu of the caps of pairs, the bound is least, among weights whose row
     w'_y = w_y |K Y_y| / price_y^(1/2),    price_y = lambda . Y_y + sum_{x<x'} nu[x,x'] (Y_y[x] - Y_y[x'])_+,
 
 where lambda maximizes 2 sum_y w_y |K Y_y| price_y^(1/2) - sum lambda, by Newton's method in k numbers. A step never
-raises the variances, and has no length. Momentum makes them fewer. The price of a cap is multiplied by its use. A step
+raises the variances, and has no length. Momentum makes them fewer. The price of a cap is multiplied by its use. The
+largest variance is the largest of all their weighted means; the weight of each is multiplied by the variance. A step
 takes a millisecond, and one of `program_newton` ten; but only the latter come near the optimum.
 """
 
@@ -30,8 +33,12 @@ NEGLIGIBLE_WEIGHT = 1e-9  # Relative to the largest: smaller weights become zero
 MAX_PRICE_STEPS, PRICE_RTOL = 60, 1e-5  # Of Newton's method for the prices, and the relative gain of its last step
 MAX_BALANCING_STEPS, ROW_TOLERANCE = 20, 1e-3  # Of Newton's method for the rows, and their error at its end
 FIRST_CAP_PRICES = 0.3  # Of the criterion, for all caps together
+# The price of a variance is multiplied by this power of its ratio to their mean, which is clipped.
+LIMIT_POWER, MAX_LIMIT_RATIO = 0.5, 2.0
+MAX_RISE = 1.2  # Momentum begins anew where the criterion rises by a larger factor.
 CAP_POWER = 1.0  # The price of a cap is multiplied by this power of its use.
 LEAST_CAP_PRICES = 1e-6  # Of the criterion, for all caps together: a price may rise again
+LEAST_LIMIT_PRICE = 1e-6  # Of a single variance, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +48,17 @@ class Improved:
     - `weights` : w (n,).
     - `kernel` : K (d, k).
     - `rows`, `pairs` : lambda (k,), nu (k, k).
-    - `value` : tr(F^T J^-1 F), plus the price of a use of the caps that exceeds them, before the last step.
+    - `limits` : (d,) the prices of the single variances, which sum to one if the largest is minimized; else ones.
+    - `variances` : (d,) those of the columns of F before the last step.
+    - `value` : their sum, or the largest, plus the price of a use of the caps that exceeds them.
     """
 
     weights: Array
     kernel: Array
     rows: Array
     pairs: Array
+    limits: Array
+    variances: Array
     value: float
 
 
@@ -63,11 +74,13 @@ def balance(columns: Array, weights: Array) -> Array:
 
 
 def improve(
-    columns: Array, prior: Array, factor: Array, eta: float | None, weights: Array, steps: int, start: Improved | None
-) -> Improved:
+    columns: Array, prior: Array, factor: Array, limited: bool, eta: float | None, weights: Array, steps: int,
+    start: Improved | None,
+) -> Improved:  # fmt: skip
     """Compute better `weights` (n,) of `columns` (n, k), each with Y.p = 1, by a number of steps.
 
     - `factor` : F (k, d), with p.F = 0.
+    - `limited` : True to minimize the largest of the variances.
     - `weights` : (n,) with rows that sum to one.
     - `start` : a solution for other columns, whose prices are the first ones.
     """
@@ -76,16 +89,27 @@ def improve(
     x, other = np.triu_indices(k, 1) if eta is not None else np.zeros((2, 0), dtype=np.intp)
     excess = np.maximum(columns[:, x] - columns[:, other], 0.0)
     cap_prices = np.zeros(len(x)) if start is None else start.pairs[x, other]
+    limits = np.full(factor.shape[1], 1 / factor.shape[1] if limited else 1.0) if start is None else start.limits
+    momentum_steps, previous_size = 0, np.inf
     for number in range(steps):
-        if number:  # Momentum
+        if momentum_steps:
             is_positive = (weights > 0) & (previous_weights > 0)
             ratios = np.divide(weights, previous_weights, out=np.ones(len(weights)), where=is_positive)
-            momentum = min(MAX_MOMENTUM, number / (number + 3))
+            momentum = min(MAX_MOMENTUM, momentum_steps / (momentum_steps + 3))
             previous_weights = weights
             weights = weights * np.clip(ratios, 1 / MAX_STEP_RATIO, MAX_STEP_RATIO) ** momentum
         kernel = factor.T @ np.linalg.inv((columns * weights[:, None]).T @ columns)
-        influences = columns @ kernel.T
-        squares = np.einsum("yj,yj->y", influences, influences)
+        products = (columns @ kernel.T) ** 2
+        variances = weights @ products
+        size = float(variances.max() if limited else variances.sum())
+        momentum_steps, previous_size = (momentum_steps + 1 if size < MAX_RISE * previous_size else 0), size
+        if limited:
+            limits = (
+                limits * np.clip(variances / (limits @ variances), 1 / MAX_LIMIT_RATIO, MAX_LIMIT_RATIO) ** LIMIT_POWER
+            )
+            limits = np.maximum(limits, LEAST_LIMIT_PRICE * limits.max())
+            limits = limits / limits.sum()
+        squares = products @ limits
         value = float(weights @ squares)
         margin = PROXIMAL_FRACTION * value
         roots = weights * np.sqrt(squares + margin)
@@ -106,7 +130,7 @@ def improve(
         weights[is_used] = used_roots / np.sqrt(used_columns @ rows + used_prices)
         rows = rows - margin * prior
     pairs[x, other] = cap_prices
-    return Improved(weights, kernel, rows, pairs, value)
+    return Improved(weights, np.sqrt(limits)[:, None] * kernel, rows, pairs, limits, variances, value)
 
 
 def _row_prices(columns: Array, fixed_prices: Array, roots: Array, prior: Array, rows: Array) -> Array:

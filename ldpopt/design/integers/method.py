@@ -30,7 +30,7 @@ from ldpopt.design.design import Design
 from ldpopt.design.integers.levels import level_starts
 from ldpopt.design.integers.search import MAX_FEW_INPUTS, Moves
 from ldpopt.design.integers.task import Task, refusal, unrestricted
-from ldpopt.design.integers.worth import is_sum_of_variances, worth_of
+from ldpopt.design.integers.worth import VarianceWorth, is_sum_of_variances, worth_of
 from ldpopt.design.patterns.proof_levels import Integers, as_matrix, integer_columns, merge_proportional
 from ldpopt.design.problems.problem import Problem
 from ldpopt.design.solve import solve_integer, solve_linear
@@ -105,6 +105,7 @@ class IntegerColumnsProgram:
 
 
 MAX_IMPROVED_CHANNELS = 2  # With few inputs, further climbs improve so many of the best ends.
+MAX_START_ERROR = 4  # With more inputs, climbs begin at channels of up to so many times the least error.
 MAX_REPAIRED = 3  # If floats exceed a cap, the search within tighter ones begins at so many of the best ends.
 MAX_MOVES_PER_STEP = 5_000  # Single-unit moves that are tried for each move that is made.
 
@@ -191,13 +192,17 @@ def _improved(task: Task, starts: list[Integers]) -> list[Integers]:
         rounds = task.problem.deadline.rounds(starts)
         return sorted((_polished_if_small(task, weights) for weights in rounds), key=rank, reverse=True)
     moves = Moves(task, worth)
-    # From channels that determine some quantities only, the first moves are many; others usually lead further.
-    determining = [weights for weights in starts if moves.worth_of_weights(weights) > -math.inf]
+    has_few_inputs = task.inputs <= MAX_FEW_INPUTS
+    # From channels that determine some quantities badly or not, the first moves are many; others usually lead further.
+    worths, least_worth = [moves.worth_of_weights(weights) for weights in starts], -math.inf
+    if isinstance(worth, VarianceWorth) and not has_few_inputs:
+        least_worth = MAX_START_ERROR * max(worths, default=-math.inf)
+    determining = [w for w, value in zip(starts, worths, strict=True) if value > -math.inf and value >= least_worth]
     ends = sorted(map(moves.climb, task.problem.deadline.rounds(determining or starts)), key=rank, reverse=True)
     is_any_determining = bool(ends) and moves.worth_of_weights(ends[0]) > -math.inf
     if is_any_determining and not task.measured(ends[0]):
         return ends  # Others are sought within tighter caps.
-    count = MAX_IMPROVED_CHANNELS if task.inputs <= MAX_FEW_INPUTS else 1
+    count = MAX_IMPROVED_CHANNELS if has_few_inputs else 1
     near_best = ends[:count] if is_any_determining else ends
     improved = [moves.best(weights) for weights in task.problem.deadline.inner.rounds(near_best)]
     return sorted([*improved, *ends], key=rank, reverse=True)

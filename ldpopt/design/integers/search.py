@@ -19,7 +19,7 @@ from ldpopt.design.patterns.proof_levels import Integers, merge_proportional
 from ldpopt.exact import reach
 
 MAX_CLIMB_MOVES = 300  # The largest number of successive moves.
-MAX_RESTARTS, MAX_RESTARTS_FEW_INPUTS = 12, 36  # Restarts of the search from a channel near its best one.
+MAX_RESTARTS, MAX_RESTARTS_FEW_INPUTS = 12, 24  # Restarts of the search from a channel near its best one.
 MAX_FEW_INPUTS = 5  # Up to this number of inputs a step changes any rows, and the search restarts more often.
 MAX_UNSUCCESSFUL_RESTARTS = 18  # After so many in a row the search ends.
 MAX_MOVES_TRIED = 20  # The number of best moves that are tried if a cap on total variation may forbid some.
@@ -118,25 +118,39 @@ class Moves:
 
         Other good moves, between other columns, are made at once. Each of them is checked after those before it.
         """
-        neighbors = self._neighbours(weights)
+        neighbors, is_capped = self._neighbours(weights), self.task.cap is not None
+        distances = _excess(neighbors.columns).sum(axis=2) if is_capped else np.zeros((1, 1), dtype=np.int64)
         for moves, worths in self.worth.after(neighbors):
-            columns, changed_columns, min_worth = neighbors.columns, set[int](), _threshold(value)
-            for number in np.argsort(-worths, kind="stable")[:MAX_MOVES_TRIED].tolist():
-                if not worths[number] > min_worth:
-                    break
-                move = int(moves[number])
+            columns, changed_columns = neighbors.columns, set[int]()
+            best_first = np.argsort(-worths, kind="stable")[:MAX_MOVES_TRIED]
+            best_moves = moves[best_first[worths[best_first] > _threshold(value)]]
+            changes = self._distance_changes(neighbors, best_moves)
+            for number, move in enumerate(best_moves.tolist()):
                 pair = set(neighbors.pair(move))
                 if changed_columns & pair:
                     continue
-                candidate = neighbors.moved(columns, move)
-                if not self.task.is_within_cap(candidate):
+                new_distances = distances + changes[:, :, number]
+                if new_distances.max() > (self.task.cap or 0):
                     continue
+                candidate = neighbors.moved(columns, move)
                 new_value = self.worth_of_weights(candidate)  # not that of the move, which has rounding errors
                 if new_value > _threshold(value):
                     columns, value, changed_columns = candidate, new_value, changed_columns | pair
+                    distances = new_distances
             if changed_columns:
                 return self._merged(columns[:, columns.any(axis=0)]), value
         return None
+
+    def _distance_changes(self, neighbors: Neighbours, moves: npt.NDArray[np.intp]) -> Integers:
+        """Compute (k, k, n) how much each move adds to D times the distances of rows, zero (1, 1, n) without a cap.
+
+        The changes by moves of different columns add up.
+        """
+        if self.task.cap is None:
+            return np.zeros((1, 1, len(moves)), dtype=np.int64)
+        takers, givers, places = neighbors.changed(moves)
+        before_moves = [_excess(neighbors.columns[:, places[:, side]]) for side in (0, 1)]
+        return _excess(takers) + _excess(givers) - before_moves[0] - before_moves[1]
 
     def _neighbours(self, weights: Integers) -> Neighbours:
         """Every move between two columns that stays within the ratio."""
@@ -158,6 +172,11 @@ class Moves:
         moved = neighbors.moved(neighbors.columns, int(neighbors.moves[rng.integers(len(neighbors.moves))]))
         changed_weights = self._merged(moved[:, moved.any(axis=0)])
         return changed_weights if self.task.is_within_cap(changed_weights) else weights
+
+
+def _excess(columns: Integers) -> Integers:
+    """Compute (k, k, n) by how much the entry of one row exceeds that of another in each of `columns` (k, n)."""
+    return np.asarray(np.maximum(columns[:, None] - columns, 0))
 
 
 def _threshold(value: float) -> float:
