@@ -79,7 +79,6 @@ def new(
     from ldpopt_survey.plan.budget import TABULATED_EPSILONS
     from ldpopt_survey.plan.draft import DEFAULT_EPSILON, draft, draft_spec, drafted_questions, table_lines
     from ldpopt_survey.plan.propose import ProposalOptions, propose
-    from ldpopt_survey.plan.spec import SurveySpec
     from ldpopt_survey.plan.survey import plan_survey, respondents_needed
     from ldpopt_survey.reports.promises import consent_paragraph
 
@@ -112,19 +111,28 @@ def new(
     title, revealed = name or " ".join(file.stem.split()) or "Survey", _parse_accepted(accept or [])
     with progress("looking for leaks"):
         proposal, leak_lines = _without_leaks(file_profile, proposal, title, revealed)
+
+    def design_plan() -> tuple[SurveySpec, PlannedSurvey]:
+        chosen_epsilon = DEFAULT_EPSILON if epsilon is None else epsilon
+        spec = draft_spec(file_profile, proposal, title, chosen_epsilon, revealed)
+        with progress("designing", shares=True) as step:
+            return spec, plan_survey(spec, time_limit=limit, progress=step)
+
+    designed = None if is_interactive else design_plan()
+    known_respondents = {} if designed is None else {designed[0].epsilon or DEFAULT_EPSILON: designed[1].respondents}
     with progress("counting respondents", shares=True) as step:
         sample_spec = draft_spec(file_profile, proposal, title, epsilon or DEFAULT_EPSILON)
-        needs_table = respondents_needed(sample_spec, TABULATED_EPSILONS, time_limit=limit, progress=step)
+        needs_table = respondents_needed(
+            sample_spec, TABULATED_EPSILONS, known_respondents=known_respondents, time_limit=limit, progress=step
+        )
     need_lines = ["\nRespondents for the widths asked for, against the budget:"]
     need_lines += [f"  {line}" for line in table_lines(needs_table, file_profile.rows)]
     if is_interactive:
         say(*need_lines)
         epsilon = typer.prompt("Budget epsilon", default=DEFAULT_EPSILON, type=float) if epsilon is None else epsilon
-    spec = draft_spec(file_profile, proposal, title, DEFAULT_EPSILON if epsilon is None else epsilon, revealed)
+    spec, planned = designed or design_plan()
     text = draft(file_profile, proposal, spec, needs_table)
-    with progress("designing", shares=True) as step:
-        survey_plan = plan_survey(SurveySpec.from_toml(text), time_limit=limit, progress=step).plan
-    write_all({out: text.encode(), consent: consent_paragraph(survey_plan).encode()}, force)
+    write_all({out: text.encode(), consent: consent_paragraph(planned.plan).encode()}, force)
     if not is_interactive:  # a refusal prints only its own line
         say(*lines, *need_lines)
     say(*leak_lines)

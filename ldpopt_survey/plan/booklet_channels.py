@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -66,6 +65,9 @@ others that share a report."""
 SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 """Of respondents who report on one unit alone, tried where a channel is searched for several together."""
 
+Channels = dict[tuple[object, ...], tuple[Channel, Design | None] | None]
+"""Channels with their designs, if these were searched; None where a design is out of reach."""
+
 
 @dataclass(frozen=True, eq=False)
 class BookletDesigner:
@@ -74,19 +76,14 @@ class BookletDesigner:
     search_joint : True to search for channels of several units that are not known in closed form.
     certify : False, without `search_joint`, to design coarsely, for a comparison of budgets. Respondents may then be
         more than the fewest by `COARSE_UNIT_GAP`.
-    starts : channels at other budgets, by units, near which such coarse searches begin; each adds its own.
+    channels : the results so far, by budget and kinds of units; designers may share them.
     """
 
     epsilon: float
     eta: float | None
     search_joint: bool = True
     certify: bool = True
-    starts: dict[tuple[Unit, ...], Channel] = field(default_factory=dict)
-
-    @cached_property
-    def _channels(self) -> dict[tuple[object, ...], tuple[Channel, Design | None] | None]:
-        """The channels so far, by the kinds of their units and further targets."""
-        return {}
+    channels: Channels = field(default_factory=dict)
 
     @property
     def _is_coarse(self) -> bool:
@@ -100,15 +97,16 @@ class BookletDesigner:
 
         `InvalidInput` or `SolverError` if no channel is found for a single unit, for further targets, or in time.
         """
-        key = (*(unit.kind for unit in units), None if further is None else further.kind)
-        if key not in self._channels:
+        budget = self.epsilon, self.eta, self.search_joint, self.certify
+        key = (budget, *(unit.kind for unit in units), None if further is None else further.kind)
+        if key not in self.channels:
             try:
-                self._channels[key] = self._channel_for_shares(units, further, deadline)
+                self.channels[key] = self._channel_for_shares(units, further, deadline)
             except (InvalidInput, SolverError):  # of too many cells under a cap, say
                 if deadline.late or len(units) == 1 or further:
                     raise
-                self._channels[key] = None
-        if (result := self._channels[key]) is None:
+                self.channels[key] = None
+        if (result := self.channels[key]) is None:
             return None
         channel, design = result
         pilot, targets = shares_and_targets(units, further)
@@ -245,13 +243,9 @@ class BookletDesigner:
                 time_limit=deadline.left, certify=False,
             ).channel  # fmt: skip
         else:
-            is_table_entry = is_one and self._is_coarse
             unit_gap = COARSE_UNIT_GAP if self._is_coarse else UNIT_GAP
             gap = unit_gap if is_one and not units[0].plain else JOINT_GAP
-            start = self.starts.get(units) if is_table_entry else None
-            channel = channel_for_targets(targets, pilot, constraints, deadline, gap, start)
-            if is_table_entry:
-                self.starts[units] = channel
+            channel = channel_for_targets(targets, pilot, constraints, deadline, gap)
         if is_one and units[0].options and eta is None and not further:
             return self._better_for_options(units[0], channel), None
         if is_one:

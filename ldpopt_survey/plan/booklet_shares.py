@@ -13,6 +13,9 @@ from ldpopt.numbers.tolerances import BOOKLET_RTOL
 from ldpopt_survey.plan.booklet import Booklet, BookletShares
 from ldpopt_survey.plan.planned_question import MAX_DENOMINATOR
 
+MIN_SHARE = 1e-3
+"""Booklets of smaller shares are left out where this costs at most `BOOKLET_RTOL` of the respondents."""
+
 
 def solve_shares(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float]], float]:
     """Solve the linear program: the booklets, the respondents of each, and their sum."""
@@ -37,7 +40,14 @@ def solve_shares(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float
     min_contribution = BOOKLET_RTOL / len(booklets)
     shares = zip(booklets, respondents, strict=True)
     chosen_booklets = [(booklet, n) for booklet, n in shares if n * max(booklet.rates.values()) > min_contribution]
-    return chosen_booklets, float(sum(n for _, n in chosen_booklets))
+    total = float(sum(n for _, n in chosen_booklets))
+    many = [(booklet, n) for booklet, n in chosen_booklets if n > MIN_SHARE * total]
+    if len(many) == len(chosen_booklets) or len({key for booklet, _ in many for key in booklet.rates}) < len(keys):
+        return chosen_booklets, total
+    fractions = [(booklet, n / sum(n for _, n in many)) for booklet, n in many]
+    if (required := respondents_for_shares(fractions)) > (1 + BOOKLET_RTOL) * total:
+        return chosen_booklets, total
+    return [(booklet, fraction * required) for booklet, fraction in fractions], required
 
 
 def rational_shares(booklets: Sequence[tuple[Booklet, float]], respondents: float) -> BookletShares:
@@ -65,7 +75,7 @@ def rational_shares(booklets: Sequence[tuple[Booklet, float]], respondents: floa
     return best[1]
 
 
-def respondents_for_shares(shares: BookletShares) -> float:
+def respondents_for_shares(shares: Sequence[tuple[Booklet, Fraction | float]]) -> float:
     """Return the unrounded number of respondents who meet every target with these shares."""
     rates: dict[tuple[str, ...], float] = {}
     for booklet, share in shares:

@@ -32,7 +32,7 @@ from ldpopt_survey.plan.booklet import (
     channel_for_targets,
     merge_rare_reports,
 )
-from ldpopt_survey.plan.booklet_channels import JOINT_GAP, BookletDesigner
+from ldpopt_survey.plan.booklet_channels import JOINT_GAP, BookletDesigner, Channels
 from ldpopt_survey.plan.booklet_rules import (
     MAX_CAPPED_CELLS,
     MAX_SEARCHED_QUESTIONS,
@@ -96,17 +96,17 @@ class BookletPlanner:
 
     table_pairs : pairs of questions that need a two-way table.
     tables : tables with targets.
-    search_joint, certify, starts : as for `BookletDesigner`.
+    search_joint, certify, channels : as for `BookletDesigner`.
     """
 
     def __init__(
         self, units: Sequence[Unit], epsilon: float, eta: float | None, table_pairs: Sequence[tuple[str, str]] = (),
         search_joint: bool = True, certify: bool = True, tables: Sequence[Table] = (),
-        starts: dict[tuple[Unit, ...], Channel] | None = None,
+        channels: Channels | None = None,
     ) -> None:  # fmt: skip
         self.units, self.epsilon, self.eta = tuple(units), epsilon, eta
         self.search_joint = search_joint
-        self.designer = BookletDesigner(epsilon, eta, search_joint, certify, {} if starts is None else starts)
+        self.designer = BookletDesigner(epsilon, eta, search_joint, certify, {} if channels is None else channels)
         unit_by_name = {question.name: unit for unit in self.units for question in unit.questions}
         unit_by_name |= {question.option_of: unit for unit in self.units for question in unit.questions if unit.options}
         if unsuitable_names := [name for pair in table_pairs for name in pair if name not in unit_by_name]:
@@ -236,7 +236,14 @@ class BookletPlanner:
 
         A joint report that is as good as booklets is thus always available.
         """
-        planner = BookletPlanner(units, self.epsilon, self.eta, search_joint=self.search_joint, certify=False)
+        planner = BookletPlanner(
+            units,
+            self.epsilon,
+            self.eta,
+            search_joint=self.search_joint,
+            certify=False,
+            channels=self.designer.channels,
+        )
         with suppress(InvalidInput, SolverError):
             cells = np.indices([len(unit.cells) for unit in units]).reshape(len(units), -1)
             parts = []

@@ -62,12 +62,14 @@ class Budget:
         >>> Budget(1.0).allows([(0.5, 0.25), (0.5, 0.25)]), Budget(1.0).allows([(0.6, 0.25), (0.5, 0.25)])
         (True, False)
         """
-        if self.eta < 1 and total_variation_of(parts) > self.eta * (1 - 1e-12):
+        is_within_sum = math.fsum(epsilon for epsilon, _ in parts) <= self.epsilon
+        if not is_within_sum and self.delta == 0:
             return False
-        if math.fsum(epsilon for epsilon, _ in parts) <= self.epsilon:
+        cap = self.eta * (1 - 1e-12)
+        if self.eta < 1 and _product_of(parts) > cap and total_variation_of(parts) > cap:
+            return False
+        if is_within_sum:
             return True
-        if self.delta == 0:
-            return False
         from ldpopt.composition import compose
 
         return compose([(epsilon, 0.0, eta) for epsilon, eta in parts]).epsilon_at(self.delta) <= self.epsilon
@@ -93,13 +95,18 @@ class Budget:
 
 def total_variation_of(parts: Sequence[tuple[float, float]]) -> float:
     """Bound the total variation of reports within these (epsilon, eta) together [GI, Thm 2]."""
-    product = 1 - math.prod(1 - eta for _, eta in parts)
+    product = _product_of(parts)
     positive_parts = [(epsilon, 0.0, eta) for epsilon, eta in parts if epsilon > 0]
     if len(positive_parts) < 2 or max(epsilon for epsilon, _, _ in positive_parts) > MAX_COMPOSED_EPSILON:
         return product
     from ldpopt.composition import compose
 
     return min(product, float(compose(positive_parts).total_variation().value))
+
+
+def _product_of(parts: Sequence[tuple[float, float]]) -> float:
+    """Bound the total variation of reports within these (epsilon, eta) together, for any epsilons."""
+    return 1 - math.prod(1 - eta for _, eta in parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +287,7 @@ class _Shape(_Curve):
 
     def __init__(self, k: int, design_respondents: Callable[[float, float | None], float]) -> None:
         self.k, self.design_respondents, self.ratios, self.is_exact = k, design_respondents, dict[float, float](), False
+        self.designed: list[tuple[float, float | None]] = []
 
     def __call__(self, epsilon: Any, eta: Any = None) -> Any:
         shape = (1 - 1 / self.k) / information_at_uniform(self.k, epsilon, eta)
@@ -299,8 +307,9 @@ class _Shape(_Curve):
         return np.asarray(etas.min(axis=1))
 
     def refine(self, epsilon: float, eta: float | None) -> bool:
-        if self.is_exact:
+        if self.is_exact or any(_is_near((epsilon, eta), other) for other in self.designed):
             return True
+        self.designed.append((epsilon, eta))
         respondents = self.design_respondents(epsilon, eta)
         if not math.isfinite(respondents):
             raise InvalidInput("budget: expected enough to estimate every question, got too little")
@@ -312,6 +321,12 @@ class _Shape(_Curve):
         """Set the curve to the respondents that a design needs."""
         shape = (1 - 1 / self.k) / float(information_at_uniform(self.k, epsilon, eta))
         self.ratios[math.log(epsilon)] = math.log(respondents / shape)
+
+
+def _is_near(first: tuple[float, float | None], second: tuple[float, float | None]) -> bool:
+    """Return True if the numbers of two designs hardly differ, and so their respondents."""
+    pairs = zip(first, second, strict=True)
+    return all(a == b or (a and b and abs(a / b - 1) <= CURVE_RTOL / 2) for a, b in pairs)
 
 
 class _Sum(_Curve):

@@ -16,6 +16,7 @@ from ldpopt.exact import round_exact
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt_survey.estimate.linear import contrast_moments, reports_to_estimate
 from ldpopt_survey.plan.booklet import Booklet
+from ldpopt_survey.plan.booklet_channels import Channels
 from ldpopt_survey.plan.booklet_rules import joint_ratio
 from ldpopt_survey.plan.booklets import MIN_SPENT_SHARE, SHARING_QUESTIONS, BookletPlanner, Questionnaire, needs_of
 from ldpopt_survey.plan.budget import (
@@ -59,13 +60,13 @@ class Planning:
 
     def __init__(
         self, spec: SurveySpec, respondents: int | None, deadline: Deadline, search_joint: bool = True,
-        units: tuple[Unit, ...] | None = None, starts: dict[tuple[Unit, ...], Channel] | None = None,
+        units: tuple[Unit, ...] | None = None, channels: Channels | None = None,
         design: str | None = None,
     ) -> None:  # fmt: skip
         self.design = design or spec.design or "booklets"
         self.spec, self.available, self.deadline, self.search_joint = spec, respondents, deadline, search_joint
         self.units = units or tuple(self._with_groups(unit) for unit in units_of(spec.questions))
-        self.starts = starts
+        self.channels: Channels = {} if channels is None else channels
         self.fixed_units = [unit for unit in self.units if unit.questions[0].epsilon is not None]
         shared = {question.name for question in spec.shared}
         self.shared_units = [unit for unit in self.units if unit not in self.fixed_units and unit.name in shared]
@@ -163,7 +164,7 @@ class Planning:
         tables = self._tables(self.shared_units)
         table_pairs, search_joint = self.spec.together, self.search_joint
         planner = BookletPlanner(
-            self.shared_units, epsilon, eta, table_pairs, search_joint, search_joint, tables, self.starts
+            self.shared_units, epsilon, eta, table_pairs, search_joint, search_joint, tables, self.channels
         )
         return planner.plan(self.design, turn)
 
@@ -193,7 +194,9 @@ class Planning:
             return None
         if not self.spec.targets and self.respondents <= self.for_targets:
             return None
-        return Planning(self.spec, self.available, self.deadline, self.search_joint, self.units, None, "one question")
+        return Planning(
+            self.spec, self.available, self.deadline, self.search_joint, self.units, self.channels, "one question"
+        )
 
     @cached_property
     def respondents(self) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
-from ldpopt.channel import Channel
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import positive_integer
@@ -151,13 +151,15 @@ def respondents_needed(
     spec: SurveySpec,
     epsilons: Sequence[float] = TABULATED_EPSILONS,
     *,
+    known_respondents: Mapping[float, int] = MappingProxyType({}),
     time_limit: float | None = None,
     progress: Progress = False,
 ) -> list[BudgetRequirement]:
     """List the respondents that all questions together need, for several budgets.
 
     epsilons : budgets in nats, each used as `plan_survey` uses it, but without a search for channels of several
-        questions, which may need fewer people. Epsilons that the description fixes for single questions are ignored.
+        questions, which may need fewer people. Fixed epsilons of single questions are ignored.
+    known_respondents : by epsilon, those of plans that exist already.
     time_limit : seconds for all budgets together; progress : both as for `optimal_channel`. When the time is over, more
         people than the fewest may be said.
 
@@ -170,22 +172,29 @@ def respondents_needed(
     """
     questions = tuple(replace(question, epsilon=None) for question in spec.questions)
     requirements: list[BudgetRequirement] = []
-    starts, units = dict[tuple[Unit, ...], Channel](), None
+    units: tuple[Unit, ...] | None = None
     with watched(time_limit, progress) as deadline:
         for number, epsilon in enumerate(epsilons):
             variant = replace(spec, epsilon=epsilon, questions=questions)
-            try:
-                planning = Planning(variant, None, deadline.turn(number, len(epsilons)), False, units, starts)
-                units = planning.units
-                is_split = epsilon > MAX_BOOKLET_EPSILON and planning.better_split
-                respondents = int(planning.split) if is_split else planning.respondents
-                if is_split and planning.respondents > planning.for_targets:  # also the split may rest on rare reports
-                    split = Planning(replace(variant, design="split"), None, deadline.inner, search_joint=False)
-                    respondents = min(planning.respondents, split.respondents)
-            except InvalidInput:
-                continue
+            if (respondents := known_respondents.get(epsilon)) is None:
+                try:
+                    planning = Planning(variant, None, deadline.turn(number, len(epsilons)), False, units)
+                    units, respondents = planning.units, _coarse_respondents(planning)
+                except InvalidInput:
+                    continue
             # A plan for a smaller budget is within this one, too.
             smaller_budgets = (other for other in requirements if other.epsilon <= epsilon)
             respondents = min([respondents, *(other.respondents for other in smaller_budgets)])
             requirements.append(BudgetRequirement(epsilon, respondents, people_to_invite(variant, respondents)))
     return requirements
+
+
+def _coarse_respondents(planning: Planning) -> int:
+    """Compute the respondents of the plan, or of a split budget if they are fewer."""
+    if not (planning.spec.epsilon or 0.0) > MAX_BOOKLET_EPSILON or not planning.better_split:
+        return planning.respondents
+    if planning.respondents <= planning.for_targets:
+        return int(planning.split)
+    # Also the split may rest on rare reports.
+    split = Planning(replace(planning.spec, design="split"), None, planning.deadline.inner, search_joint=False)
+    return min(planning.respondents, split.respondents)

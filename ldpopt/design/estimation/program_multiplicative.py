@@ -112,6 +112,8 @@ def improve(
         squares = products @ limits
         value = float(weights @ squares)
         margin = PROXIMAL_FRACTION * value
+        if not 0 < value < np.inf:
+            raise SolverError("design for estimation: the weights of the columns diverge; pass another method")
         roots = weights * np.sqrt(squares + margin)
         is_used = roots > NEGLIGIBLE_WEIGHT * roots.max()
         if eta is not None:
@@ -125,16 +127,19 @@ def improve(
         if number == 0 and start is None:
             rows = value * prior
         used_columns, used_prices, used_roots = columns[is_used], cap_part[is_used], roots[is_used]
-        rows = _row_prices(used_columns, used_prices, used_roots, prior, rows + margin * prior)
+        rows, prices = _row_prices(used_columns, used_prices, used_roots, prior, rows + margin * prior)
         weights = np.zeros(len(roots))
-        weights[is_used] = used_roots / np.sqrt(used_columns @ rows + used_prices)
+        weights[is_used] = used_roots / np.sqrt(prices)
         rows = rows - margin * prior
     pairs[x, other] = cap_prices
     return Improved(weights, np.sqrt(limits)[:, None] * kernel, rows, pairs, limits, variances, value)
 
 
-def _row_prices(columns: Array, fixed_prices: Array, roots: Array, prior: Array, rows: Array) -> Array:
-    """Maximize 2 sum_y roots_y (lambda . Y_y + fixed_prices_y)^(1/2) - sum lambda, from `rows` if they are valid."""
+def _row_prices(columns: Array, fixed_prices: Array, roots: Array, prior: Array, rows: Array) -> tuple[Array, Array]:
+    """Maximize 2 sum_y roots_y price_y^(1/2) - sum lambda, where price_y = lambda . Y_y + fixed_prices_y.
+
+    Returns lambda, searched from `rows` if they are valid, and the prices.
+    """
     if not (columns @ rows + fixed_prices).min() > 0:
         rows = float(roots.sum()) ** 2 * prior
     prices = columns @ rows + fixed_prices
@@ -147,7 +152,7 @@ def _row_prices(columns: Array, fixed_prices: Array, roots: Array, prior: Array,
         curvature[np.diag_indices(len(slope))] += 1e-14 * np.trace(curvature)
         step = np.linalg.solve(curvature, slope)
         if float(slope @ step) <= PRICE_RTOL * abs(height):
-            return rows
+            return rows, prices
         change = columns @ step
         length = min(1.0, 0.9 / max(1e-300, float((-change / prices).max())))
         while True:
