@@ -19,6 +19,6 @@ Dual (the equivalence theorem of Kiefer and Wolfowitz), for a sum of variances t
 - a semidefinite relaxation (`relaxation` [Shor]).
 
 `staircase` and `policy` choose among them. Methods: `method` exchanges columns. `method_variances` draws sets for many
-categories. `method_thresholds` and `method_marginals` are for questionnaires. The same file turns the bound into a
-number of respondents that every survey needs.
+categories. `method_thresholds`, with `program_thresholds`, and `method_marginals` are for questionnaires. The same file
+turns the bound into a number of respondents that every survey needs.
 """

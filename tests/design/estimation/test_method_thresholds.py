@@ -20,6 +20,7 @@ from ldpopt.design import (
 from ldpopt.design.estimation.method import EstimationColumns
 from ldpopt.design.estimation.method_thresholds import ThresholdColumns
 from ldpopt.design.estimation.program import fisher_program
+from ldpopt.design.estimation.program_thresholds import ThresholdProgram
 from ldpopt.errors import InvalidInput
 from ldpopt.values import deadline
 
@@ -253,3 +254,39 @@ def test_small_epsilons_and_nearly_empty_cells_are_certified(method, epsilon):
         # Randomized response has the variance 1/(4 tanh^2(epsilon/2)), and each share of two is asked of a part.
         worst = (math.sqrt(0.1) + math.sqrt(0.6)) ** 2 / (2 * math.tanh(epsilon / 2) ** 2)
         assert 0.9 * worst < design.value <= worst * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon"), [(9, 0.5), (9, 3.0), (12, 2.0), pytest.param(24, 2.0, marks=pytest.mark.full)]
+)
+def test_the_largest_variance_at_even_shares_is_that_of_subset_selection(k, epsilon):
+    """With a gap, the contrasts may be as many as the inputs, and the optimum has columns for all exchanges of them."""
+    utility = FisherInformation(np.full(k, 1 / k), MVOptimal())
+    design = optimal_channel(utility, LocalDP(epsilon), method=ThresholdColumns(1e-3), certify=False)
+    best = min(subset_variance(k, d, epsilon) for d in range(1, k))
+    assert best * (1 - 1e-9) <= design.value <= best * (1 + 5e-4)
+    with pytest.raises(InvalidInput, match="few contrasts"):
+        optimal_channel(utility, LocalDP(epsilon), method=ThresholdColumns())
+
+
+def subset_variance(k, d, epsilon):
+    """The variance of a share by subset selection of d of k even answers, from one report [YB]."""
+    inside, outside = math.exp(epsilon), 1.0
+    total = d * inside + (k - d) * outside
+    p, q = d * inside / total, d * ((d - 1) * inside + (k - d) * outside) / ((k - 1) * total)  # a report has the answer
+    share = p / k + q * (1 - 1 / k)
+    return share * (1 - share) / (p - q) ** 2
+
+
+def test_sets_are_copied_with_inputs_of_equal_probability_exchanged():
+    """Copies have as many inputs of each probability, and there are none if all probabilities differ."""
+    prior = np.array([0.1, 0.2, 0.1, 0.2, 0.1, 0.3])
+    program = ThresholdProgram(MVOptimal(), prior, np.eye(6) - prior[:, None], 2.0, None, deadline.UNLIMITED)
+    sets = np.random.default_rng(1).random((30, 6)) < 0.5
+    copies = program.relabel(sets, np.random.default_rng(2))
+    assert any(not np.array_equal(copy, sets) for copy in copies)
+    for copy, places in itertools.product(copies, ([0, 2, 4], [1, 3], [5])):
+        assert np.array_equal(copy[:, places].sum(axis=1), sets[:, places].sum(axis=1))
+    uneven = np.array([0.1, 0.15, 0.2, 0.25, 0.3])
+    program = ThresholdProgram(MVOptimal(), uneven, np.eye(5) - uneven[:, None], 2.0, None, deadline.UNLIMITED)
+    assert program.relabel(sets[:, :5], np.random.default_rng(3)) == []

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ldpopt.design.estimation.prices import Charges, Prices, line_gain_bound, line_sets, subsets
+from ldpopt.design.estimation.prices import Charges, Prices, distinct_sets, line_gain_bound, line_sets, subsets
 from ldpopt.numbers.enclosures import EXACT, FLOAT
 
 
@@ -133,3 +133,16 @@ def test_moves_whose_mass_is_lost_to_rounding_are_left_out(epsilon):
     assert not np.isnan(gains).any()
     assert np.isfinite(gains[~sets]).all()
     assert (np.isneginf(gains[sets]) == (epsilon > 25)).all()
+
+
+@pytest.mark.parametrize("k", [1, 8, 9, 63, 64, 65, 200])
+def test_distinct_sets_are_the_unique_rows(k):
+    """The rows, their order and their first places are those of numpy, also beyond the bits of an integer."""
+    rng = np.random.default_rng(k)
+    sets = rng.random((40, k)) < 0.4
+    sets = np.vstack([sets, sets[::3]])
+    rows, places = np.unique(sets, axis=0, return_index=True)
+    found, first_places = distinct_sets(sets)
+    assert np.array_equal(found, rows)
+    assert np.array_equal(first_places, places)
+    assert len(distinct_sets(sets[:0])[0]) == 0

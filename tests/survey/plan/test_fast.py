@@ -11,7 +11,7 @@ import pytest
 
 from ldpopt import LocalDP, optimal_channel
 from ldpopt.design import FisherInformation, Marginals
-from ldpopt.design.estimation import method_thresholds
+from ldpopt.design.estimation.program_thresholds import ThresholdProgram
 from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 from ldpopt_survey.plan import survey as planning
 from ldpopt_survey.plan.units import product_of, units_of
@@ -70,18 +70,18 @@ def test_a_channel_without_a_proof_is_as_good_and_found_sooner(monkeypatch: pyte
     pilot, targets = product_of((unit,))
     rows = np.array([target.row - target.row @ pilot for target in targets])
     utility, solved = FisherInformation(pilot, Marginals((len(pilot),), [1e-9], contrasts=rows.T)), []
-    solve = method_thresholds._Program.solve
+    solve = ThresholdProgram.solve
 
     def counted(*given):
         solved.append(1)
         return solve(*given)
 
-    monkeypatch.setattr(method_thresholds._Program, "solve", counted)
-    monkeypatch.setattr(method_thresholds._Program, "check_prices", lambda *_: pytest.fail("a proof was searched for"))
+    monkeypatch.setattr(ThresholdProgram, "solve", counted)
+    monkeypatch.setattr(ThresholdProgram, "check_prices", lambda *_: pytest.fail("a proof was searched for"))
     quick = optimal_channel(utility, LocalDP(2.0), certify=False)
     few = len(solved)
     monkeypatch.undo()
-    monkeypatch.setattr(method_thresholds._Program, "solve", counted)
+    monkeypatch.setattr(ThresholdProgram, "solve", counted)
     proved = optimal_channel(utility, LocalDP(2.0))
     assert quick.certificate is None
     assert proved.certified
