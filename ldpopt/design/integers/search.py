@@ -19,8 +19,9 @@ from ldpopt.design.patterns.proof_levels import Integers, merge_proportional
 from ldpopt.exact import reach
 
 MAX_CLIMB_MOVES = 300  # The largest number of successive moves.
-MAX_RESTARTS, MAX_RESTARTS_FEW_INPUTS = 12, 24  # Restarts of the search from a channel near its best one.
-MAX_FEW_INPUTS = 5  # Up to this number of inputs a step changes any rows, and the search restarts more often.
+# Restarts of the search from a channel near its best one: of few inputs, of some, and of more than these.
+MAX_RESTARTS_FEW_INPUTS, MAX_RESTARTS, MAX_RESTARTS_MANY_INPUTS = 24, 12, 4
+MAX_FEW_INPUTS, MAX_SOME_INPUTS = 5, 16  # Of few inputs a step changes any rows.
 MAX_UNSUCCESSFUL_RESTARTS = 18  # After so many in a row the search ends.
 MAX_MOVES_TRIED = 20  # The number of best moves that are tried if a cap on total variation may forbid some.
 MAX_MOVE_ENTRIES = 500_000  # The most entries of the columns after a step, for all columns and steps.
@@ -70,7 +71,8 @@ class Moves:
     def best(self, weights: Integers, restarts: int | None = None) -> Integers:
         """Improve the weights by climbs from random moves; the result is at least as good."""
         if restarts is None:
-            restarts = MAX_RESTARTS_FEW_INPUTS if self.task.inputs <= MAX_FEW_INPUTS else MAX_RESTARTS
+            limits = {MAX_FEW_INPUTS: MAX_RESTARTS_FEW_INPUTS, MAX_SOME_INPUTS: MAX_RESTARTS}
+            restarts = next((n for k, n in limits.items() if self.task.inputs <= k), MAX_RESTARTS_MANY_INPUTS)
         rng, unsuccessful_restarts = np.random.default_rng(0), 0
         best = self.climb(weights)
         value, neighbors = self.worth_of_weights(best), self._neighbours(best)
