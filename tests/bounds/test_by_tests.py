@@ -100,6 +100,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 1.0, 40.0, 700.0])
 @pytest.mark.parametrize("eta", [0.0, 1e-300, 0.1, 1.0])
 def test_hostile_numbers_break_no_bound(epsilon, eta):

@@ -163,6 +163,7 @@ def test_textbook_mechanisms_are_epsilon_ldp_and_below_the_optimum(k):
         assert all(each.under(0.0) == 0 for each in kept)
 
 
+@pytest.mark.full
 def test_a_grid_is_drawn_in_three_pictures():
     """The frontier, the gap of the binary mechanism, and the gap to the tightest bound, side by side."""
     table = bounds.compare(QUESTION, [0.5, 1.0], [0.1, 0.4])

@@ -211,6 +211,7 @@ SQUARED = [
 ]  # fmt: skip
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("divergence", SQUARED, ids=lambda f: f.name)
 def test_private_channels_contract_by_the_square_of_tanh(trials, divergence):
     """[AZ] D(M0 || M1) <= tanh(eps/2)^2 D(P0 || P1) for every eps-LDP channel and these divergences."""
@@ -219,6 +220,7 @@ def test_private_channels_contract_by_the_square_of_tanh(trials, divergence):
         assert kept <= asoodeh_zhang(divergence, p0, p1, epsilon) * (1 + 1e-11)
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("divergence", [*NAMED.values(), hockey_stick(1.5), hockey_stick(0.4), alpha(3), alpha(-1)])
 def test_every_divergence_contracts_by_the_dobrushin_coefficient(trials, divergence):
     """[Dobrushin] D_f(M0 || M1) <= eta D_f(P0 || P1) for every channel of Dobrushin coefficient eta."""

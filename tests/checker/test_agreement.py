@@ -252,7 +252,7 @@ def of_many(name):
     return with_proof(design, Dominated(utility, caps, design.channel, points, inner.certificate))
 
 
-@pytest.mark.full(but=3)
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("name", ["Sizes", "Scarf", "Relaxation", "Relaxed", "Dominated"])
 def test_both_checkers_agree_on_bounds_without_listed_columns(name):
     """The kernel and the checker prove the same bound to 1e-9 of itself, and neither one that is 1e-6 better."""

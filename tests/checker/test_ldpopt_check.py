@@ -591,6 +591,7 @@ def test_divergences_lie_within_their_enclosures(f, bits):
                 contains(found, truth, mpmath.mpf(2) ** (12 - bits))
 
 
+@pytest.mark.full(but=6)
 @pytest.mark.parametrize("f", [f for f in ALL if f.get("parameter") not in (1e-9, 1 + 1e-9)], ids=name_of)
 def test_divergences_at_zero_are_their_limits(f):
     """The limits at a = 0 and b = 0 are those of f, or a division by zero where they are infinite."""

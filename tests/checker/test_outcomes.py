@@ -165,7 +165,7 @@ def many(k, f, *constraints, seed=0, alpha=1.0):
     return document(Divergence(f, rng.dirichlet(np.full(k, alpha)), rng.dirichlet(np.full(k, alpha))), *constraints)
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize("f", [CHI_SQUARED, KL, TOTAL_VARIATION], ids=str)
 def test_boxes_reach_the_verdict_of_all_pairs(f, monkeypatch):
     """For 150 inputs, forged or not, the verdict is that of every block looked at in rational numbers."""
@@ -190,6 +190,7 @@ def test_boxes_reach_the_verdict_of_all_pairs(f, monkeypatch):
     assert verdicts == {True, False}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("alpha", [0.02, 1.0], ids=["a few masses", "even"])
 def test_a_thousand_inputs_take_a_second(alpha):
     """Boxes settle nearly all of half a million blocks."""

@@ -33,6 +33,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(ldpopt.demo, "run", run)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("quick")
 def test_a_folder_is_made_and_named(run, tmp_path):
     """The demonstration names its folder, which has the report, pictures, tables and channels; a second one is new."""

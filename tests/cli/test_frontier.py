@@ -34,6 +34,7 @@ def test_the_default_grid_has_three_epsilons_and_all_caps(run, tmp_path):
     assert best <= KL(P0, P1)
 
 
+@pytest.mark.full
 def test_bounds_and_mechanisms_at_every_point(run, refused, tmp_path):
     """With --bounds the table is that of `bounds.compare`, drawn too; it runs in one process."""
     asked = ("frontier", *PAIR, "-e", "1,2", "-t", "0,0.3", "--bounds", "--picture", "frontier.pdf")

@@ -99,6 +99,7 @@ def outputs(tmp_path, monkeypatch):
     return said
 
 
+@pytest.mark.full
 def test_no_output_shows_less_than_a_limit(outputs, tmp_path):
     """Neither of a design, nor of a plan, one of its questions, or several rounds."""
     plans = [Plan.from_json((tmp_path / name).read_text("utf-8")) for name in ("plan.json", "one.json")]
@@ -116,6 +117,7 @@ def test_no_output_shows_less_than_a_limit(outputs, tmp_path):
     assert shown > len(outputs) // 3
 
 
+@pytest.mark.full
 def test_the_test_finds_a_limit_that_is_rounded_to_the_nearest(outputs):
     """The same outputs with nearest numbers in the place of those that are rounded up."""
     limits = {EPSILON, ETA}

@@ -130,6 +130,7 @@ def test_the_table_has_ten_pipes():
     assert all("\x00" in pipe and "ldpopt" in pipe for pipe in PIPES)
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("piped", PIPES, ids=[re.sub(r"\W+", "-", pipe)[:60] for pipe in PIPES])
 def test_a_pipe_of_the_table_runs(run, files, piped):
     """Every command of the pipe ends with 0 on what the one before it printed, and the last one prints something."""

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from ldpopt_survey.plan import survey as planning
 
 TOML = """
@@ -42,6 +44,7 @@ def test_a_proof_that_is_stopped_leaves_the_plan_and_the_best_bound(run, monkeyp
     assert "by a quick closed-form bound, which is not the least (--prove looks for that)" in plain.stdout
 
 
+@pytest.mark.full
 def test_a_proof_ends_with_the_time_limit(run, monkeypatch, tmp_path) -> None:
     """The limit ends the proof, not the plan; what is known then is said as the best so far."""
     (tmp_path / "survey.toml").write_text(TOML)

@@ -41,6 +41,7 @@ def test_two_uses_against_a_double_integral():
     assert found.value <= found.lower * (1 + 5e-3)
 
 
+@pytest.mark.full
 def test_mixed_mechanisms_are_bracketed_in_any_order():
     """Gaussian and Laplace noise with and without sampling, and a channel: both ends close, and close to each other."""
     parts = [gaussian(1.0).pair.subsampled(0.1), laplace(0.5).pair.subsampled(0.3), gaussian(3.0), laplace(0.2), Q]

@@ -95,6 +95,7 @@ def random_channel(seed):
     return rows / rows.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.full(but=6)
 @pytest.mark.parametrize("seed", range(20))
 def test_budgets_an_ulp_around_the_exact_sum_are_decided(seed):
     """The least float above the exact sum admits so many uses, and the next float below it does not."""
@@ -114,6 +115,7 @@ def test_budgets_an_ulp_around_the_exact_sum_are_decided(seed):
                     assert not PrivacyFilter(budget(low)).admits(matrix, n)
 
 
+@pytest.mark.full(but=5)
 @pytest.mark.parametrize("seed", range(15))
 def test_a_mechanism_fits_a_budget_of_its_own_measured_value(seed):
     """Under every notion, the value that a measure tells is a budget that admits the channel once."""

@@ -172,7 +172,7 @@ NAMED = [
 ]
 
 
-@pytest.mark.full(but=4)
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("mechanism", NAMED, ids=repr)
 def test_named_mechanisms_count_as_that_many_additions(mechanism):
     """Survey designs, additive noise, frequency oracles and matrix mechanisms are entries like any other."""
@@ -254,6 +254,7 @@ def test_gaussians_are_one_gaussian():
     assert Ledger().add(gaussian(1.0)).approximate_dp(1e-30).value == pytest.approx(11.743883, abs=1e-5)
 
 
+@pytest.mark.full
 def test_gaussians_with_other_mechanisms_have_deep_tails():
     """Beside a channel the Gaussians are one finite pair with a deep tail: finite at delta 1e-60, never below alone."""
     mixed, alone = Ledger().add(gaussian(1.0), 4).add(RR), Ledger().add(gaussian(0.5))

@@ -193,6 +193,7 @@ SHORT = covering(CELLS)
 """Cells in which each utility, each constraint and each situation occurs: the rest is of the full tier."""
 
 
+@pytest.mark.full(but=5)
 @pytest.mark.parametrize(
     ("utility", "constraints", "situation"),
     [pytest.param(*cell, marks=() if cell in SHORT else pytest.mark.full) for cell in CELLS],

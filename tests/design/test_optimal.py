@@ -27,6 +27,7 @@ from ldpopt.mechanisms import binary_with_erasure
 from ldpopt.privacy import local_dp, total_variation
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize(
     ("number", "method"),
     [*((number, Partition()) for number in range(0, len(ORACLE), 5)), *((number, PatternLP()) for number in (5, 15))],

@@ -94,6 +94,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.full(but=40)
 @pytest.mark.parametrize(("k", "utility", "constraints"), REFUSED, ids=lambda one: str(one))
 def test_problems_too_large_for_memory_are_refused_early(k, utility, constraints):
     """A sentence says what is too large, and no more memory is taken than for lists of all pairs of 1000 inputs."""

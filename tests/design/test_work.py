@@ -161,6 +161,7 @@ def test_designs_of_many_alternatives_verify_by_default(alternatives):
     assert made.verify().outcome == "proved"
 
 
+@pytest.mark.full
 def test_many_parts_of_a_sum_take_the_announced_work():
     """Divergences of one f are computed together, and what each takes for itself is counted."""
     rng = np.random.default_rng(0)

@@ -15,6 +15,7 @@ FEW = {
 }
 
 
+@pytest.mark.full
 def test_each_family_meets_the_limit_and_no_more_would():
     """The channel returned meets (epsilon, delta) after shuffling, a little more epsilon would not."""
     made = after_shuffling(FisherInformation([1 / 5] * 5), 0.2, 1e-5, 1000, FEW)

@@ -38,6 +38,7 @@ def test_every_closed_form_agrees_with_quadrature(pair):
     np.testing.assert_allclose(pair.trade_off_at(rates), plain.trade_off_at(rates), rtol=0, atol=3e-8)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("pair", PAIRS, ids=repr)
 def test_cumulants_agree_with_quadrature(pair):
     """The centred cumulant of the privacy loss, at both signs and through the removable singularity at -1/2."""
@@ -171,7 +172,7 @@ def test_an_epsilon_that_the_densities_exceed_is_refused():
         ContinuousPair(GaussianPair(1.0).log_p, GaussianPair(1.0).log_q, (-math.inf, 0.5, math.inf), 5.0)
 
 
-@pytest.mark.full(but=4)
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("pair", PAIRS, ids=repr)
 @pytest.mark.parametrize("delta", [0.5, 1e-6])
 def test_epsilon_at_delta_agrees_by_quadrature_and_in_closed_form(pair, delta):

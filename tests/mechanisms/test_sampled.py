@@ -65,7 +65,7 @@ def test_renyi_of_integer_orders_is_exact_over_all_settings():
     assert disagreeing(RATES, SIGMAS, ORDERS) == []
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("rate", "sigma"), [(1e-6, 1.0), (0.9, 0.3)])
 def test_renyi_between_integers_is_enclosed_in_both_directions(rate, sigma):
     """Orders near 1 and between integers; the direction from the noise to the mixture is never larger."""

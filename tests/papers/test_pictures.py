@@ -17,6 +17,7 @@ FIRST_TIER = ("az-theorem-1", "bs-lemma-3-2", "cim-figures-1-2", "gi-theorem-8")
 NAMES = [name if name in FIRST_TIER else pytest.param(name, marks=pytest.mark.full) for name in EXPERIMENTS]
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_picture_can_be_printed(name):
     """Drawn from the recorded rows, in letters of 7 points and more, which are embedded as TrueType."""

@@ -134,7 +134,7 @@ def test_every_experiment_has_an_expected_verdict():
     assert set(EXPERIMENTS) == set(EXPECTED)
 
 
-@pytest.mark.full(but=12)
+@pytest.mark.full(but=6)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_quick_verdict_is_the_recorded_one(name):
     """The quick form reaches the verdict asserted here, the one recorded from the full form."""

@@ -54,6 +54,7 @@ def test_pyplot_is_never_imported():
     assert run.stdout.strip() == "False"
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_a_picture_is_the_same_bytes_every_time(kind, magic):
     """The same figure gives the same file, in every format."""

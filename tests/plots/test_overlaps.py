@@ -54,6 +54,7 @@ def test_letters_do_not_touch(name):
     assert cut_off(figure) == []
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("name", PICTURES)
 def test_legends_are_off_the_data(name):
     """A legend beside, above or below the axes hides nothing."""

@@ -132,6 +132,7 @@ COLUMN = {
 }
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", COLUMN)
 def test_a_picture_fits_a_column(name, table):
     """At 3.4 inches no letters touch or are cut, the legend hides nothing, and the data have over half of the width."""
@@ -143,6 +144,7 @@ def test_a_picture_fits_a_column(name, table):
     assert ax.get_window_extent().width / ax.figure.bbox.width > 0.5
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("place", ["above", "below", "beside"])
 def test_a_legend_moves_with_its_entries(place, table):
     """The legend stands where it is put, with the same entries, off the data."""
@@ -244,6 +246,7 @@ CROWDED = {
 }
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("name", CROWDED)
 def test_crowded_figures_have_room_for_their_letters(name):
     """Close corners, ratios from 1 to 1e200, forty reports and narrow maps: no letters touch, at 3.4 and 7 inches."""

@@ -240,6 +240,7 @@ SETTINGS = [(1 / 32, 0.0), (0.1, 2.0), (0.5, 5.0), (1e-4, 0.01), (10.0, 3.0), (1
 CONVERTED = [(2.0, 0.0, 0.5), (1.01, 0.1, 0.2), (40.0, 1.0, 1.5), (3.0, 9.0, 2.0)]
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(("rho", "epsilon"), SETTINGS)
 def test_the_sharp_delta_lies_between_the_gaussian_and_the_closed_form(rho, epsilon):
     """Gaussian noise of this rho is a lower bound; the best order of the closed form and [BS, Lemma 3.6] are above."""
@@ -253,6 +254,7 @@ def test_the_sharp_delta_lies_between_the_gaussian_and_the_closed_form(rho, epsi
     assert c.zcdp_to_approximate_sharp(claim, found).epsilon >= epsilon * (1 - 1e-7) or found < 1e-12
 
 
+@pytest.mark.full
 def test_the_sharp_delta_at_its_ends():
     """At epsilon 0 and sigma 4: 0.1248, where the closed form gives 0.1508; rho = 0 is pure; infinite claims give 1."""
     assert c.zcdp_delta_sharp(ZCDP(0.0, 1 / 32), 0.0).delta == pytest.approx(0.12478, abs=1e-5)

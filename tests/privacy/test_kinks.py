@@ -190,6 +190,7 @@ def convex_by_program(p, q, phi, order):
     return best
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 3.0])
 def test_relu_units_agree_with_conic_programs(order):
     """The bracket of the best convex or concave function holds what another program finds, and is narrow."""

@@ -58,6 +58,7 @@ def test_the_plan_follows_the_confidence_level_and_the_cap():
         planned(level=0.5, questions=[{"pilot": [0.5, 0.5], "half_width": 0.9}] * 2)
 
 
+@pytest.mark.full
 def test_the_plan_stays_at_the_lower_bound_as_the_questionnaire_grows():
     """At epsilon 1 the plan needs the fewest people at each length, and a split of epsilon ever more."""
     progress = []

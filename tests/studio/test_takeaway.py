@@ -74,7 +74,7 @@ def random_state(seed):
 STATES = [random_state(seed) for seed in range(50)]
 
 
-@pytest.mark.full(but=8)
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("seed", range(20))
 def test_exported_code_reproduces_the_design(seed):
     """The program of each of 20 random states designs the page's channel, entry by entry, with the same value.
@@ -270,7 +270,7 @@ def test_several_questions_are_downloaded_as_the_questionnaire_on_the_page(solve
     assert takeaway.view({"view": "ask", "state": state}) == {"slow": True}
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("aim", "even"), [("widest", False), ("together", True)])
 def test_the_command_of_a_survey_plans_the_downloaded_channel(shell, aim, even):
     """`ldpopt survey plan` is used if it has the page's aim, and a program otherwise."""
@@ -323,6 +323,7 @@ def test_reports_of_surveys_and_meaning_have_numbers_proofs_and_code():
 # -- any channel ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(
     "state",
     [

@@ -186,6 +186,7 @@ def kinds_of(frame: pd.DataFrame) -> dict[str, object]:
     }  # fmt: skip
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("kind", kinds_of(HOLES))
 def test_missing_answers_go_by_the_policy(kind) -> None:
     """Refused with a word, or an answer of their own within epsilon, or an empty report in the same places."""

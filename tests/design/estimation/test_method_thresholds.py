@@ -145,6 +145,7 @@ CAPPED_SHAPES = [
 ]
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(("shape", "epsilon", "eta", "concentration"), CAPPED_SHAPES)
 def test_with_a_cap_the_search_agrees_with_the_method_that_prices_all_patterns(shape, epsilon, eta, concentration):
     """Two searches for the columns of one program, and the proof of each bounds the other."""

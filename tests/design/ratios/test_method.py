@@ -206,6 +206,7 @@ def test_exchange_takes_sensible_settings(bad):
         Exchange(**bad)
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("f", [KL, CHI_SQUARED, SQUARED_HELLINGER])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.05), (0.1, 1e-6), (8.0, 0.2)])
 def test_merged_answers_lose_little_and_the_bound_holds(f, epsilon, delta):
@@ -221,6 +222,7 @@ def test_merged_answers_lose_little_and_the_bound_holds(f, epsilon, delta):
     assert float(merged.guarantees[0]) <= delta
 
 
+@pytest.mark.full
 def test_many_answers_are_merged_by_default():
     """300 answers are too many to exchange at every ratio; one channel and a bound above it come back in seconds."""
     design = optimal_channel(Divergence(KL, *pair(300, 1)), ApproximateLDP(1.0, 0.05))
@@ -231,6 +233,7 @@ def test_many_answers_are_merged_by_default():
     assert "merged" in design.note
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("epsilon", [1e-9, 40.0, 700.0])
 def test_merged_answers_at_the_ends_of_epsilon(epsilon):
     """No epsilon is too large or too small to pose, and what is returned is within it."""

@@ -103,6 +103,7 @@ def test_the_least_bound_is_the_optimum_over_all_patterns(sizes, epsilon, share)
         assert min(drawn.bound, drawn.bound_in(EXACT).value) >= best * (1 - 1e-9)
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("sizes", GROUPS)
 @pytest.mark.parametrize(("epsilon", "share"), [(1e-6, 0.3), (1.0, 1.0), (1.0, 0.2), (8.0, 0.9), (700.0, 0.4)])
 def test_the_program_agrees_with_that_of_all_patterns(sizes, epsilon, share):
@@ -118,6 +119,7 @@ def test_the_program_agrees_with_that_of_all_patterns(sizes, epsilon, share):
         assert total_variation(design.channel).value <= constraints[1].eta
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("sizes", [(20, 20), (10, 10, 20), (10, 10, 10, 10)])
 @pytest.mark.parametrize("share", [0.43, 1.0])
 def test_forty_answers_are_certified(sizes, share):

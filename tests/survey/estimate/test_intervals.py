@@ -238,6 +238,7 @@ def test_intervals_cover_when_the_left_inverse_is_estimated(shape, rounds):
     assert np.abs(hits - 0.95).max() < 3.58 * np.sqrt(0.05 * 0.95 / rounds)
 
 
+@pytest.mark.full
 def test_wald_undercovers_where_the_default_does_not():
     """On rare categories Wald intervals cover less than 94 %, which is why binomial intervals are the default."""
     q, p, n = randomized_response(24, 2.0), skewed(24), 1000
@@ -393,6 +394,7 @@ def subsets(k, epsilon, size):
     return Channel(raw / raw.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("channel", "p"),
     [

@@ -120,6 +120,7 @@ def test_a_question_that_protects_nothing_gets_no_kit():
     assert public_plan(plan_of(erased))["questions"][0]["bits"] == 2
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
 def test_vectors_hold_in_rational_arithmetic(plan):
     """The report of a vector is the first whose cumulative probability exceeds the word over 2**64."""

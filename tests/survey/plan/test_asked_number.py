@@ -119,7 +119,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize("numbers", NUMBERS)
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_intervals_cover_or_nothing_is_said(planned, numbers, epsilon):

@@ -385,6 +385,7 @@ OWN_CAPS = {
 }
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("case", OWN_CAPS)
 def test_a_shared_report_keeps_the_cap_on_eta_of_each_of_its_questions(case: str) -> None:
     """Also where it is mixed with randomized response among all answers, or with reports on single questions."""

@@ -61,6 +61,7 @@ def test_the_respondents_of_one_question_and_of_the_table_count_its_rare_reports
     assert respondents_needed(spec, [5.0])[0].respondents == planned.respondents
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(
     "small", [1e-12, 0.0, *(pytest.param(small, marks=pytest.mark.full) for small in (1e-6, 1e-100, 1e-300))]
 )
@@ -73,6 +74,7 @@ def test_shares_near_zero_are_planned_for(small: float, epsilon: float) -> None:
         assert planned.respondents >= planned.for_targets > 0
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize(("small", "design"), list(product([1e-12, 0.0], ["split", "one question", "booklets", None])))
 def test_shares_near_zero_in_several_questions(small: float, design: str | None) -> None:
     questions = (four(small), QuestionSpec("w", ("no", "yes")))
@@ -86,6 +88,7 @@ def test_a_channel_near_the_best_one_can_be_trusted_with_fewer_respondents() -> 
     assert plan_survey(SurveySpec("rare", (four(0.0),), epsilon=5.0)).respondents < 4_000
 
 
+@pytest.mark.full
 def test_a_split_of_the_budget_survives_shares_near_zero() -> None:
     question = [0.5, 0.5, 0.0, 0.0], HalfWidth(0.05)
     assert sum(split_budget({"a": question, "b": question}, Budget(20.0)).epsilons.values()) == pytest.approx(20)
@@ -103,6 +106,7 @@ def test_the_fewest_reports_are_the_threshold_of_estimability() -> None:
                 assert not are_estimable(*moments, n * (1 - 1e-9))[place]
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("pilot", [[1e-5, 0.3, 0.3, 0.39999], [0.01, 0.99], [0.001, 0.009, 0.99], [*[0.02] * 5, 0.9]])
 def test_a_larger_epsilon_needs_no_more_respondents(pilot: list[float]) -> None:
     # At epsilon 20, the channel of least variance of the first pilot needs 2,499,410 respondents for such intervals.
@@ -112,7 +116,7 @@ def test_a_larger_epsilon_needs_no_more_respondents(pilot: list[float]) -> None:
     assert needed[2] <= 1.02 * needed[1]
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize("epsilon", [5.0, 8.0, 20.0])
 def test_the_default_design_needs_no_more_respondents_than_those_requested(epsilon: float) -> None:
     questions = (*yes_no("a", [0.998, 0.002]), *yes_no("b", [0.7, 0.3]), QuestionSpec("c", ("x", "y", "z")))

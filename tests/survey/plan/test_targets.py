@@ -90,6 +90,7 @@ def _law(names: tuple[str, ...], given: Any) -> np.ndarray:
     return np.multiply.outer(*(known[name] for name in names)) if given is None else np.array(given)
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
 def test_the_precision_of_a_table_is_its_standard_error(name: str, epsilon: float) -> None:
@@ -114,6 +115,7 @@ def test_the_precision_of_a_table_is_its_standard_error(name: str, epsilon: floa
     assert told.value <= told.limit * (1 + 1e-9)
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize("name", TABLES)
 def test_fewer_respondents_do_not_attain_it(name: str) -> None:
     """The number is the least with the plan's channels: with a hundredth fewer something is missed."""
@@ -425,6 +427,7 @@ ROUTED = (DRUG, QuestionSpec("often", ("low", "high"), asked_if={"drug": ["yes"]
 MANY = AnyOfSpec("paid", options=tuple("abcdef"))
 
 
+@pytest.mark.full(but=5)
 @pytest.mark.parametrize(
     ("questions", "target"),
     [

@@ -83,6 +83,7 @@ def test_a_linear_model_is_that_of_those_who_answered():
     np.testing.assert_allclose(public.values, least_squares(x[smokes < 2], smokes[smokes < 2]).params, rtol=1e-6)
 
 
+@pytest.mark.full
 def test_regressions_of_reports_agree_with_true_answers():
     """At epsilon 3 the slopes are within four standard errors of the model's, which say how far they are."""
     fits = [respondents(20_000, 3.0, seed)[0].linear("hours ~ smokes") for seed in range(12)]

@@ -70,6 +70,7 @@ def test_the_jackknife_fits_again_without_each_unit(function):
     assert made.degrees == whole.degrees == 17
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("function", FITS)
 def test_the_bootstrap_and_given_replicates_agree_with_linearization(function):
     """Both fit again under every replicate; the same weights given by hand give the same as the jackknife."""
@@ -175,6 +176,7 @@ def test_a_linear_model_is_not_limited_like_logits(where):
         assert np.allclose(made.standard_errors[0], want.bse, rtol=1e-8)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0, 20.0, None])
 @pytest.mark.parametrize("function", FITS[1:])
 def test_separation_is_an_error_and_no_number(function, epsilon):

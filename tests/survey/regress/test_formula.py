@@ -33,6 +33,7 @@ FORMULAS = [
 ]  # fmt: skip
 
 
+@pytest.mark.full(but=12)
 @pytest.mark.parametrize("right", FORMULAS)
 def test_factors_are_coded_as_in_r(right):
     """Intercepts, full coding where nothing else has what a term needs, interactions, reference levels, functions.

@@ -141,6 +141,7 @@ def test_regressions_without_a_fit_are_refused():
         logit_regression("evade ~ age", frame, {"evade": Q}, sample=SampleDesign(np.ones(299)))
 
 
+@pytest.mark.full
 def test_intervals_cover():
     """Of a private outcome and a private predictor, intervals hold the truth in 150 surveys as often as they say."""
     rng = np.random.default_rng(310)

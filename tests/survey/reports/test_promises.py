@@ -86,6 +86,7 @@ def test_plans_with_distinguishable_shuffled_reports_are_refused():
 LEFT_OUT = Reading(missing_answers="left out")
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("delta", [0.02, 0.2])
 def test_a_question_left_out_hides_among_those_who_answer_it(delta):
     """Whoever of the others leaves it empty: if three leave nothing empty, equally empty answers keep (value, delta).
@@ -115,6 +116,7 @@ def test_a_question_left_out_hides_among_those_who_answer_it(delta):
     assert 0 < worst <= delta
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_form_says_who_counts_if_a_question_may_be_left_out(language, tmp_path):
     """In every language the sentence on the shuffler names the question; the form is verified."""

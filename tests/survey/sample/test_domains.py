@@ -244,6 +244,7 @@ def folder(tmp_path_factory):
     return made
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize(
     ("command", "said"),
     [
