@@ -38,6 +38,7 @@ def test_every_design_is_within_its_limits_and_proved(made):
             assert design.certificate.verify()
 
 
+@pytest.mark.full
 def test_every_design_comes_with_its_proof(made, tmp_path):
     """The design file beside each channel holds that design, and its proof holds as it was read."""
     answered, files, _, _ = made

@@ -158,6 +158,7 @@ def test_arrays_may_be_lists_and_frames(name) -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12, err_msg=f"{name} of {form}")
 
 
+@pytest.mark.full(but=8)
 @pytest.mark.parametrize("name", [*PAIRS, *WITH_CHANNEL])
 def test_labels_are_respected(name) -> None:
     """Two series over the same labels are put into one order; over other labels they are refused."""

@@ -121,6 +121,7 @@ def test_the_room_for_rounding_is_small():
     assert kinds.both(kinds.loosened(changed)) == "refused by both"
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("k", "constraint"), [(2, ldpopt.LocalDP(2.3, nx.path_graph(2))), (5, ApproximateLDP(1, 0.1))])
 def test_honest_designs_hold_without_the_rounding_of_floats(k, constraint):
     """Chords of ratios, and columns of five inputs' levels, prove in balls what is stated, within the usual budget."""

@@ -337,7 +337,7 @@ def test_numbers_out_of_range_are_one_line(run, command, arguments, said):
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "limits", [("--epsilon", "1", "--eta", "5e-324"), ("--epsilon", "1", "--delta", "5e-324"), ("--eta", "5e-324")]
 )

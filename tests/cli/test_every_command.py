@@ -46,6 +46,7 @@ BEYOND = {
 OF_SURVEYS = {"pyarrow", "cryptography", "python_calamine", "fpdf", "jinja2", "formulaic", "pandas"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("hidden", "library"),
     [

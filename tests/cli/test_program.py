@@ -40,6 +40,7 @@ def test_bad_input_of_a_real_process_is_refused_in_one_line(spawn, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.full
 def test_a_real_process_writes_a_channel_for_the_next_command(run, spawn, tmp_path):
     """Exit code 0, nothing on standard error, and a channel that the next command measures."""
     process = spawn("design", *PAIR, "--epsilon", "1")

@@ -20,6 +20,7 @@ DAYS = {
 """The file of each data set, and two questions."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("day", [*(pytest.param(day, marks=pytest.mark.full) for day in list(DAYS)[1:]), "fair"])
 def test_a_day_of_real_data_ends_with_a_valid_delivery(run, tmp_path: Path, day: str, record_property) -> None:
     """Every command ends well, estimates are within five standard errors of the file's shares, and the delivery holds.

@@ -379,6 +379,7 @@ def test_a_second_wave_uses_the_estimate_of_the_first(run, tmp_path):
         assert message in said.output
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("answers", [["0"], ["0"] * 7])
 def test_a_report_of_reports_that_are_alike(run, tmp_path, answers):
     """A collector that was tried with one submission gives a page, which says that nothing varies."""

@@ -59,6 +59,7 @@ def test_a_proof_ends_with_the_time_limit(run, monkeypatch, tmp_path) -> None:
     assert "the proof was stopped by the time limit" in made.stderr
 
 
+@pytest.mark.full
 def test_time_limits_that_suffice_change_nothing(run, tmp_path) -> None:
     """`new`, `plan` and `paper` write the same files with a limit that is not reached, and say the same."""
     rows = ["q0,q1"] + [f"{'ab'[i % 2]},{'xyz'[i % 3]}" for i in range(60)]

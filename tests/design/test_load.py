@@ -35,6 +35,7 @@ def agree(made, tmp_path):
     return found
 
 
+@pytest.mark.full(but=10)
 @pytest.mark.parametrize("name", design_files.NAMES)
 def test_a_design_comes_back_exactly(name, tmp_path):
     """The same numbers, the same text, the same check: a file holds all that a design claims."""
@@ -90,6 +91,7 @@ def without_solvers(names, tmp_path):
     return [line for line in run.stdout.splitlines() if line[2:8] == ".json "]
 
 
+@pytest.mark.full
 def test_designs_are_checked_where_no_solver_is(tmp_path):
     """Checking every kind of certificate imports neither cvxpy nor a solver, nor does each fourth on the shell."""
     names = [*design_files.PROBLEMS, "parts", *design_files.OUTPUTS, *design_files.SETS]

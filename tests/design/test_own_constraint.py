@@ -12,6 +12,7 @@ from ldpopt.errors import InvalidInput
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "design" / "custom-constraint.md"
 
 
+@pytest.mark.full
 def test_the_page_runs():
     """The documented constraint is Rényi-LDP of order one, and finds its optimum without a certificate."""
     source = re.search(r"```{testcode}\n(.*?)```", PAGE.read_text(), re.S).group(1)

@@ -143,6 +143,7 @@ def of(k, seed):
 P0, P1 = np.array([0.4, 0.25, 0.15, 0.1, 0.1]), np.array([0.1, 0.1, 0.15, 0.25, 0.4])
 
 
+@pytest.mark.full
 def test_a_limit_on_entries_is_met_by_copies_of_outputs():
     """A cap on how far apart entries are costs nothing where outputs may be split, and the design says so."""
     design = judge(Divergence(KL, P0, P1), Close(0.15), [LocalDP(1.0)])
@@ -155,7 +156,7 @@ def test_a_limit_on_entries_is_met_by_copies_of_outputs():
     assert "Close" in repr(design).split("certified")[1].splitlines()[0]
 
 
-@pytest.mark.full(but=2)
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("utility", "limit", "others"),
     [
@@ -174,6 +175,7 @@ def test_an_own_class_is_no_worse_than_a_function_or_a_hand(utility, limit, othe
     judge(utility, limit, others)
 
 
+@pytest.mark.full
 def test_a_named_method_is_not_below_the_mixture():
     """Whoever names a method gets what that finds, or the mixture where that is better; outputs asked for stay."""
     utility, limit = Divergence(KL, P0, P1), Close(0.15)

@@ -169,6 +169,7 @@ for utility in (Divergence(KL, [0.8, 0.2], [0.4, 0.6]), MutualInformation([0.4, 
 """
 
 
+@pytest.mark.full
 def test_a_design_imports_the_methods_of_its_class():
     """Two hypotheses need the partition, mutual information the listed patterns, and neither any other search."""
     done = subprocess.run([sys.executable, "-c", MODULES], capture_output=True, text=True, check=True)

@@ -103,6 +103,7 @@ def test_infinite_divergence_has_finite_frontier():
     assert all(math.isfinite(row.optimum) and row.certified for row in table)
 
 
+@pytest.mark.full
 def test_every_kind_of_utility_has_a_frontier():
     """Informations, errors, losses and real hypotheses have a frontier, with the comparisons that apply to them."""
     said = {

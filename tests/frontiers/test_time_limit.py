@@ -49,6 +49,7 @@ def test_each_design_of_a_sweep_has_the_time_it_is_given(late):
         assert row.certified or "time limit of 0.5 s" in row.note
 
 
+@pytest.mark.full
 def test_a_frontier_has_all_its_rows_in_no_time(late):
     """A utility without a closed form is cut at every point; rows are in order and enclose the optimum."""
     heard = []

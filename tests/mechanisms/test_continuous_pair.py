@@ -22,7 +22,7 @@ def overlap(a, b):
     return a.lower <= b.value and b.lower <= a.value
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize("pair", [pair for pair in reversed(PAIRS) if pair.epsilon != 1.0], ids=repr)
 def test_every_closed_form_agrees_with_quadrature(pair):
     """Total variation, hockey stick, Rényi and the trade-off curve: closed form and quadrature bracket one value."""

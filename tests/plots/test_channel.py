@@ -24,7 +24,7 @@ def test_rows_are_answers_and_columns_are_reports():
     assert ax.figure.axes[1].get_ylabel() == "Pr(report | answer)"
 
 
-@pytest.mark.full(but=2)
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("shape", [(24, 5), (7, 3), (1, 1), (2, 40)])
 def test_every_row_and_column_of_a_survey_question_is_labelled(shape):
     """At the sizes of survey questions no label is left out, and none overlaps its neighbour."""

@@ -61,6 +61,7 @@ def test_every_point_of_the_grid_has_one_cell_with_its_numbers(etas):
     assert np.ptp(np.diff(corners[..., 0], axis=1)) == np.ptp(np.diff(corners[..., 1], axis=0)) == 0
 
 
+@pytest.mark.full
 def test_a_dense_grid_has_fewer_numbers_than_cells():
     """Where there is no room, cells have no percentages, and every so many of them have a number on the axis."""
     ax = plots.gap_map(frontier(UTILITY, np.linspace(0.1, 3, 60), [0.1]), "binary_with_erasure")

@@ -26,7 +26,7 @@ def test_dollars_are_no_formula():
     assert tick._preprocess_math(tick.get_text()) == ("$5 to $10", False)
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize("label", SCRIPTS)
 def test_no_character_is_a_box(label):
     """Drawing warns of no missing glyph, whatever the script: a font is found, or the code point stands for it."""

@@ -91,7 +91,7 @@ def test_the_sheet_draws_with_every_function():
     assert len(printed.SHEET) == 12
 
 
-@pytest.mark.full(but=3)
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("name", printed.FIGURES)
 def test_a_figure_is_ready_for_print(name):
     """At its size no letters touch, are cut or are below 6 points, and no legend lies on the data."""
@@ -106,7 +106,7 @@ def test_a_figure_is_ready_for_print(name):
     assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text().strip()) >= 6
 
 
-@pytest.mark.full(but=3)
+@pytest.mark.full(but=1)
 @pytest.mark.skipif(shutil.which("pdffonts") is None, reason="needs pdffonts, of the package poppler-utils")
 @pytest.mark.parametrize("name", [*printed.FIGURES, *printed.FILES])
 def test_pdffonts_names_truetype_alone(name, tmp_path):

@@ -363,6 +363,7 @@ def test_an_inspected_design_file_is_downloaded_unchanged():
 # -- reports -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_report_of_a_design_is_self_contained():
     """The report escapes names, has value, guarantees, proof and code, and refers to no other machine."""
     state = STATES[0] | {"names": ["<b>bold</b>", "b & c"]}

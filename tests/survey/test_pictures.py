@@ -32,6 +32,7 @@ def test_the_bars_are_the_budget(plan: Plan) -> None:
     assert sum(bar.get_width() for bar in bars) == pytest.approx(3.0)
 
 
+@pytest.mark.full
 def test_the_curves_pass_through_the_targets(plan: Plan) -> None:
     """At the respondents that a question needs its width is the target, and its power too."""
     for ax, what, need in (

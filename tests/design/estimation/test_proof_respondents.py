@@ -342,6 +342,7 @@ def test_uneven_questions_together_need_as_many_as_their_plan(tmp_path):
     assert program.value == pytest.approx(proof.least, rel=2e-3)
 
 
+@pytest.mark.full(but=2)
 @pytest.mark.parametrize("field", ["kernel", "rows", "relaxed", "variances", "pilots"])
 def test_forged_kernels_prove_no_bound(field):
     """Another kernel, other prices or a kernel for other targets do not prove the number."""

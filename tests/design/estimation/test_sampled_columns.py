@@ -73,7 +73,7 @@ def test_a_uniform_pilot_has_its_closed_form_between_the_ends(k, epsilon):
     assert design.verify()
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("k", "epsilon"), [(32, 1.0), (48, 0.5)])
 def test_skewed_pilots_are_certified(k, epsilon):
     """Certified to one respondent in a thousand; the channel is within epsilon and the value is its own."""

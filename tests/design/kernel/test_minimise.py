@@ -214,6 +214,7 @@ POWER = {
 SLOW = {"EquivalenceDual", "AlphabetLossDual", "SamplingDual", "LossDual", "EnvelopeDual"}
 
 
+@pytest.mark.full(but=4)
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=[pytest.mark.full] if kind in SLOW else []) for kind in POWER]
 )

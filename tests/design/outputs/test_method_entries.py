@@ -47,7 +47,7 @@ def problems():
             yield utility, [fixed, LocalDP(float(rng.uniform(0.3, 3))), TotalVariation(max(eta, 0.05))]
 
 
-@pytest.mark.full(but=3)
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("utility", "constraints"), list(problems()))
 def test_the_optimum_is_certified_and_no_search_finds_more(utility, constraints):
     """Local search from five starts is never above the bound, and the value is never below what it finds."""

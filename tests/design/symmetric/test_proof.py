@@ -141,6 +141,7 @@ def test_the_bound_is_had_at_any_size(k):
         assert made.bound == pytest.approx(best, rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.full(but=3)
 @pytest.mark.parametrize(
     ("utility", "constraints"),
     [

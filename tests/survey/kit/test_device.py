@@ -135,6 +135,7 @@ def test_vectors_hold_in_rational_arithmetic(plan):
         assert chances[position] > 0
 
 
+@pytest.mark.full
 def test_the_collector_takes_a_device_s_submission(tmp_path):
     """What a device sends is what the collector's reader takes, code by code, for plans of every kind."""
     create_key(tmp_path / "key")

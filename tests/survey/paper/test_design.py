@@ -225,6 +225,7 @@ def test_a_requested_cap_on_eta_is_recorded_and_kept_on_paper():
         assert paper.plan.question("q").eta_cap == cap
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("high", "epsilon", "eta", "most"), [(4, 1.0, None, 0.02), (10, 3.0, None, 0.06), (21, 4.5, 0.2128, 4)]
 )

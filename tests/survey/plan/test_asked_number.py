@@ -171,6 +171,7 @@ def test_answers_that_do_not_fit_are_refused(planned):
     assert given.to_pydict() == none.to_pydict()
 
 
+@pytest.mark.full
 def test_filters_of_filters_two_numbers_and_many_points():
     """A chain of filters, and numbers beside each other, however many combinations of points there are."""
     region = QuestionSpec("region", ("north", "south"))

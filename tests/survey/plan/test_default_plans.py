@@ -35,6 +35,7 @@ def test_the_default_plan_prints_no_invented_table() -> None:
         Respondents(plan, rows, Analysis()).two_way("a", "b")
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 3.0])
 @pytest.mark.parametrize("eta", [None, 0.4])
 def test_no_report_of_several_questions_is_rare(epsilon: float, eta: float | None) -> None:

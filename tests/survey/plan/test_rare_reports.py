@@ -28,6 +28,7 @@ def four(small: float) -> QuestionSpec:
     return QuestionSpec("v", ("a", "b", "c", "d"), pilot=[0.5, 0.5 - 2 * small, small, small])
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize(("names", "least", "epsilon"), [("abc", 0.06, 4.0), ("ab", 0.06, 6.0), ("abc", 0.01, 3.0)])
 def test_planned_respondents_make_every_share_estimable(names: str, least: float, epsilon: float) -> None:
     planned = plan_survey(SurveySpec("rare", yes_no(names, [1 - least, least]), epsilon=epsilon))

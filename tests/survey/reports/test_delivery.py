@@ -55,6 +55,7 @@ def failures(folder: Path) -> set[str]:
     return {one.name for one in verify_delivery(folder).failures}
 
 
+@pytest.mark.full
 def test_a_whole_delivery_is_verified(delivery: Path) -> None:
     """Plan, reports in three forms, counts, estimates and pages hold; nothing is left unchecked."""
     found = verify_delivery(delivery)
@@ -148,6 +149,7 @@ def test_pictures_and_other_versions_are_not_judged(delivery: Path) -> None:
     assert found
 
 
+@pytest.mark.full
 def test_a_simulation_is_labelled_everywhere(tmp_path: Path) -> None:
     """A page of simulated reports says so in its title, and the check of the delivery says it too."""
     (tmp_path / "raw.csv").write_text(RAW)

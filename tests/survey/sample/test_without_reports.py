@@ -182,6 +182,7 @@ def test_csv_has_a_row_without_numbers_for_each(run: Run) -> None:
     assert all(row["share"] and row["respondents"] for row in rows if row["answer"])
 
 
+@pytest.mark.full
 def test_data_and_page_name_them_and_are_verified(run: Run, folder: Path) -> None:
     data = json.loads(text := run("estimate", "--by", "region", "--json"))
     assert set(data) == {"a", "b"}

@@ -65,6 +65,7 @@ def test_estimates_are_those_of_the_answers(sent, stored):
         assert (abs(made.values - true) <= 4 * np.sqrt(np.diag(made.covariance))).all(), name
 
 
+@pytest.mark.full(but=1)
 @pytest.mark.parametrize("name", ["reports.parquet", "reports"])
 def test_an_export_has_the_form_of_privatized_files(sent, stored, tmp_path, name):
     """File and folder have the columns and types of privatized files, verify, and give single respondents."""
