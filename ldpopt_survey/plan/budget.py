@@ -66,7 +66,7 @@ class Budget:
         if not is_within_sum and self.delta == 0:
             return False
         cap = self.eta * (1 - 1e-12)
-        if self.eta < 1 and _product_of(parts) > cap and total_variation_of(parts) > cap:
+        if self.eta < 1 and not (_product_of(parts) <= cap or total_variation_of(parts) <= cap):
             return False
         if is_within_sum:
             return True
