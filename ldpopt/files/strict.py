@@ -25,11 +25,12 @@ MAX_DEPTH = 32
 """The most parts of a dotted key. The parser's memory grows with the square of their number."""
 
 # Strings and comments, found from left to right as the parser finds them; the text between them holds the keys. A
-# string that is not closed ends the parsing, so nothing behind it matters. Matching takes linear time.
+# string that is not closed ends the parsing, so nothing behind it matters. Matching takes linear time. No group is
+# repeated possessively: with `*+` it ends too soon or too late up to Python 3.11.4.
 _QUOTED = re.compile(
-    r'"""(?:[^\\"]|\\.|"(?!""))*+(?:"{3,5}|\Z)'
-    r"|'''(?:[^']|'(?!''))*+(?:'{3,5}|\Z)"
-    r'|"(?:[^"\\\n]|\\.)*+(?:"|(?=\n)|\Z)'
+    r'"""[^\\"]*+(?:(?:\\.|"(?!""))[^\\"]*+)*(?:"{3,5}|\\?\Z)'
+    r"|'''.*?(?:'{3,5}|\Z)"
+    r'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*(?:"|(?=\n)|\\?\Z)'
     r"|'[^'\n]*+(?:'|(?=\n)|\Z)"
     r"|\#[^\n]*+",
     re.DOTALL,
