@@ -37,7 +37,7 @@ def test_the_pages_are_found():
     } <= set(map(name, PAGES))
 
 
-@pytest.mark.full(but=12)
+@pytest.mark.full(but=6)
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_examples_of_the_page_run(page, tmp_path, monkeypatch):
     """The code blocks of the page run, in order, and print what stands below them."""

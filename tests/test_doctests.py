@@ -19,7 +19,7 @@ MODULES = sorted(name for name, path in modules(*PACKAGES).items() if ">>> " in 
 """The modules that show an example."""
 
 
-@pytest.mark.full(but=70)
+@pytest.mark.full(but=40)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.full] if name.startswith(APPLICATIONS) else []) for name in MODULES],

@@ -5,8 +5,10 @@ The full form is ``python experiments/trust/claims.py --kinds 3``.
 
 import law_claims
 import numpy as np
+import pytest
 
 
+@pytest.mark.full
 def test_no_measure_is_understated():
     """Every bracket encloses the truth of the laws that rows are proportional to."""
     assert [text for n in range(10) for text in law_claims.check(np.random.default_rng([1, n]))] == []

@@ -138,6 +138,7 @@ print(sum(name.split(".")[0] == "ldpopt" for name in sys.modules))
 """A question, a design, its proof, its file, the bounds beside it, a frontier, and their pictures."""
 
 
+@pytest.mark.full
 def test_the_mission_runs_without_the_applications(tmp_path):
     """With the applications' packages and their dependencies blocked, a researcher misses nothing."""
     done = subprocess.run([sys.executable, "-c", MISSION], cwd=tmp_path, capture_output=True, text=True, check=False)

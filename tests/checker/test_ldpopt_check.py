@@ -152,6 +152,7 @@ def test_close_hypotheses_are_decided(epsilon):
         assert verdict({**document, "upper_bound": bound[0] * factor}) == code
 
 
+@pytest.mark.full
 def test_forty_inputs_are_accepted_in_any_order():
     """A problem of forty inputs holds, in any order of the inputs, with its potentials in the sorted order."""
     p0, p1 = laws("ordinary", random.Random(4), 40)

@@ -49,6 +49,7 @@ def test_a_raw_file_becomes_reports_by_commands_alone(run, people):
     assert run("survey", "verify", "delivery").exit_code == 0
 
 
+@pytest.mark.full
 def test_empty_reports_are_disclosed(run, people):
     """With --missing left-out the estimate states that missing answers are visible."""
     assert run("survey", "new", "people.csv", "--question", "Rauchen", "--missing", "left-out", "--yes").exit_code == 0

@@ -109,6 +109,7 @@ def test_a_coin_between_a_gaussian_and_a_constant_raises_tau():
     assert coin.mcdp().tau == pytest.approx(math.sqrt(1 + 1 / 16))
 
 
+@pytest.mark.full
 def test_random_adaptive_trees_are_never_understated():
     """500 trees of three mechanisms, order, inputs and stopping by earlier reports: (mu, tau) is never understated.
 

@@ -41,6 +41,7 @@ class Square:
         return [q[a] <= math.exp(self.bound) * q[b] for a in range(k) for b in range(k) if a != b]
 
 
+@pytest.mark.full
 def test_rows_are_the_designs():
     """Every row says what the design of its own constraints says, whatever the family."""
     problem = utility(3, 1)

@@ -34,6 +34,7 @@ def test_the_folder_of_a_claim_is_complete(name):
     assert f"**Verdict: {verdict['outcome']}.** {verdict['detail']}" in text
 
 
+@pytest.mark.full(but=20)
 @pytest.mark.parametrize("name", recorded() if HERE else [])
 def test_the_verdict_follows_from_the_committed_numbers(name):
     """Judging the rows in the folder gives the verdict in it, and a further run would have nothing to compute."""

@@ -49,6 +49,7 @@ def test_the_plan_is_from_one_half_and_optimal(plan: Plan, halves) -> None:
         assert all(value <= utility.value(rival) * (1 + 1e-9) for rival in rivals)
 
 
+@pytest.mark.full
 def test_the_other_half_comes_back(plan: Plan, halves, tmp_path: Path) -> None:
     """The other half drawn to 30,000 rows, privatized from Parquet with a key: every share within 4.5 standard errors,
     and within its simultaneous interval on three questions of four at least (a fixed key, seed 7).

@@ -57,6 +57,7 @@ def fourth_power(t):
     return (t - 1) ** 4
 
 
+@pytest.mark.full
 def test_every_public_result_is_made_here(made):
     """The walk misses no public class of results; there are eighty of them, twenty certificates among them."""
     kinds = CLASSES - {Claim, Result, Pictured, Rows}
@@ -84,6 +85,7 @@ def test_public_functions_return_results():
     assert {one.__name__ for one in found} <= described
 
 
+@pytest.mark.full
 def test_results_have_the_same_methods_and_rows(made):
     """JSON-ready values, a frame of pandas and of Polars, CSV, LaTeX and HTML, which all have the same rows."""
     for one in made:

@@ -111,7 +111,7 @@ def policy_case(graph, ordered):
     return mine, proofs.linked(Unlimited, ratios, ordered and Fraction(1)), expected
 
 
-@pytest.mark.full(but=1)
+@pytest.mark.full
 @pytest.mark.parametrize("ordered", [False, True])
 def test_columns_along_graphs_are_complete(ordered):
     """The columns along graphs, with directions, weights, and parts without a path between them."""
@@ -219,6 +219,7 @@ def misses(found, expected):
     ]
 
 
+@pytest.mark.full
 def test_columns_of_boxes_contain_every_vertex():
     """In a box, every vertex of every order of the entries is among the columns; without one of them it is missed."""
     some = 0

@@ -119,6 +119,7 @@ def first_of_each():
     return [entry for kind, entry in made.items() if kind not in left_to_lists]
 
 
+@pytest.mark.full(but=9)
 @pytest.mark.parametrize("entry", first_of_each(), ids=lambda entry: entry["design"]["certificate"]["kind"])
 def test_no_numbers_of_a_class_prove_less_than_a_channel_keeps(entry):
     """Cutting planes from honest numbers on end at the optimum, or above."""
