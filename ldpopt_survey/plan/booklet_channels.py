@@ -201,7 +201,7 @@ class BookletDesigner:
             # Sets are listed with the first option changing fastest, and answers with the last one.
             return multi_select(units[0].options[::-1], self.epsilon).best.channel, None
         pilot, targets = shares_and_targets(units, further)
-        k = len(pilot)
+        targets, k = binding_targets(targets), len(pilot)
         if len(units) == 1 and units[0].has_number:
             return self._channel_with_numbers(units[0], eta, pilot, targets, deadline), None
         if not further and is_known(units) and len({t.variance for t in targets}) == 1:

@@ -11,8 +11,9 @@ from ldpopt import Channel, optimal_channel
 from ldpopt.design import FisherInformation, MVOptimal
 from ldpopt.privacy import local_dp, total_variation
 from ldpopt.values.deadline import UNLIMITED
-from ldpopt_survey import QuestionSpec
+from ldpopt_survey import QuestionSpec, SurveySpec, TargetSpec, plan_survey
 from ldpopt_survey.estimate.linear import contrast_variances
+from ldpopt_survey.plan import booklet_channels
 from ldpopt_survey.plan.booklet import channel_for_targets
 from ldpopt_survey.plan.precision import limits
 from ldpopt_survey.plan.units import binding_targets, product_of, units_of
@@ -67,3 +68,13 @@ def test_a_single_target_is_served() -> None:
     one = channel_for_targets(targets[:1], pilot, limits(1.0, None), UNLIMITED, 1e-3)
     twice = channel_for_targets([*targets[:1], *targets[:1]], pilot, limits(1.0, None), UNLIMITED, 1e-3)
     assert respondents(one, pilot, targets[:1]) == pytest.approx(respondents(twice, pilot, targets[:1]), rel=1e-9)
+
+
+def test_a_known_channel_is_not_searched_for_where_groups_want_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even yes/no questions with targets for groups have the channel in closed form, as without groups."""
+    monkeypatch.setattr(booklet_channels, "channel_for_targets", lambda *_: pytest.fail("a channel was searched for"))
+    monkeypatch.setattr(booklet_channels, "optimal_channel", lambda *_, **__: pytest.fail("a channel was searched for"))
+    questions = (QuestionSpec("a", ("n", "y")), QuestionSpec("b", ("n", "y")))
+    by_group = TargetSpec((), half_width=0.08, by="region", groups={"north": 0.3, "south": 0.7})
+    planned = plan_survey(SurveySpec("s", questions, epsilon=2.5, targets=(by_group,), carry=("region",)))
+    assert planned.respondents == 923
