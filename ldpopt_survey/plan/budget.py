@@ -106,7 +106,7 @@ def total_variation_of(parts: Sequence[tuple[float, float]]) -> float:
 
 def _product_of(parts: Sequence[tuple[float, float]]) -> float:
     """Bound the total variation of reports within these (epsilon, eta) together, for any epsilons."""
-    return 1 - math.prod(1 - eta for _, eta in parts)
+    return -math.expm1(math.fsum(-math.inf if eta == 1 else math.log1p(-eta) for _, eta in parts))
 
 
 @dataclass(frozen=True, eq=False)

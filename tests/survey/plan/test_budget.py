@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -72,6 +74,15 @@ def test_a_cap_on_eta_binds_too():
     assert sum(split.epsilons.values()) > 3.9
     alone = 2 * math.atanh(1 - math.sqrt(0.5))  # the epsilon that reaches half the cap without erasing
     assert split.respondents < 0.6 * QuestionPlanner(YES_NO).respondents(HalfWidth(0.05), alone)
+
+
+@pytest.mark.parametrize("eta", [1.500819958641148e-12, 2e-10, 1e-3, 0.4])
+def test_caps_as_small_as_rounding_are_kept(eta: float) -> None:
+    """Parts are allowed where their exact product is within the cap, also where 1 - eta keeps few digits of eta."""
+    for count, excess in product(range(2, 8), [-1e-4, -1e-11, *np.linspace(1e-11, 2e-4, 30)]):
+        part = -math.expm1(math.log1p(-eta) / count) * (1 + float(excess))
+        total = 1 - (1 - Fraction(part)) ** count
+        assert Budget(700.0, eta=eta).allows([(40.0, part)] * count) == (total <= Fraction(eta))
 
 
 def test_bad_budgets_are_refused():
