@@ -123,12 +123,12 @@ NUMBERS = {
 @pytest.mark.parametrize("numbers", NUMBERS)
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_intervals_cover_or_nothing_is_said(planned, numbers, epsilon):
-    """At several shares of the asked, also tiny ones: 95 % up to four of the simulation's errors, or refused."""
+    """At several shares of the asked, also tiny ones: 93 to 97 % up to the simulation's error, or refused."""
     plan, rng = (planned if epsilon == 2 else survey_of(WORKS, HOURS, epsilon=epsilon)).plan, np.random.default_rng(5)
     for share in (1.0, 0.3, 0.05, 0.01, 0.0):
-        refused, covered = coverage(plan, share, NUMBERS[numbers], 3000, 300, rng)
-        assert refused > 0.5 or 0.90 <= covered <= 0.99, (share, refused, covered)
-        assert (1 - refused) * (1 - covered) <= 0.10, (share, refused, covered)
+        refused, covered = coverage(plan, share, NUMBERS[numbers], 3000, 900, rng)
+        assert refused > 0.5 or 0.91 <= covered <= 0.99, (share, refused, covered)
+        assert (1 - refused) * (1 - covered) <= 0.09, (share, refused, covered)
     assert refused == 1
 
 
