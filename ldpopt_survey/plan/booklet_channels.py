@@ -65,7 +65,7 @@ others that share a report."""
 SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 """Of respondents who report on one unit alone, tried where a channel is searched for several together."""
 
-Channels = dict[tuple[object, ...], tuple[Channel, Design | None] | None]
+DesignedChannels = dict[tuple[object, ...], tuple[Channel, Design | None] | None]
 """Channels with their designs, if these were searched; None where a design is out of reach."""
 
 
@@ -83,7 +83,7 @@ class BookletDesigner:
     eta: float | None
     search_joint: bool = True
     certify: bool = True
-    channels: Channels = field(default_factory=dict)
+    channels: DesignedChannels = field(default_factory=dict)
 
     @property
     def _is_coarse(self) -> bool:

@@ -44,7 +44,8 @@ def solve_shares(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float
     many = [(booklet, n) for booklet, n in chosen_booklets if n > MIN_SHARE * total]
     if len(many) == len(chosen_booklets) or len({key for booklet, _ in many for key in booklet.rates}) < len(keys):
         return chosen_booklets, total
-    fractions = [(booklet, n / sum(n for _, n in many)) for booklet, n in many]
+    total_of_many = sum(n for _, n in many)
+    fractions = [(booklet, n / total_of_many) for booklet, n in many]
     if (required := respondents_for_shares(fractions)) > (1 + BOOKLET_RTOL) * total:
         return chosen_booklets, total
     return [(booklet, fraction * required) for booklet, fraction in fractions], required

@@ -32,7 +32,7 @@ from ldpopt_survey.plan.booklet import (
     channel_for_targets,
     merge_rare_reports,
 )
-from ldpopt_survey.plan.booklet_channels import JOINT_GAP, BookletDesigner, Channels
+from ldpopt_survey.plan.booklet_channels import JOINT_GAP, BookletDesigner, DesignedChannels
 from ldpopt_survey.plan.booklet_rules import (
     MAX_CAPPED_CELLS,
     MAX_SEARCHED_QUESTIONS,
@@ -102,7 +102,7 @@ class BookletPlanner:
     def __init__(
         self, units: Sequence[Unit], epsilon: float, eta: float | None, table_pairs: Sequence[tuple[str, str]] = (),
         search_joint: bool = True, certify: bool = True, tables: Sequence[Table] = (),
-        channels: Channels | None = None,
+        channels: DesignedChannels | None = None,
     ) -> None:  # fmt: skip
         self.units, self.epsilon, self.eta = tuple(units), epsilon, eta
         self.search_joint = search_joint

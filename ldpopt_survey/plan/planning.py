@@ -16,7 +16,7 @@ from ldpopt.exact import round_exact
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt_survey.estimate.linear import contrast_moments, reports_to_estimate
 from ldpopt_survey.plan.booklet import Booklet
-from ldpopt_survey.plan.booklet_channels import Channels
+from ldpopt_survey.plan.booklet_channels import DesignedChannels
 from ldpopt_survey.plan.booklet_rules import joint_ratio
 from ldpopt_survey.plan.booklets import MIN_SPENT_SHARE, SHARING_QUESTIONS, BookletPlanner, Questionnaire, needs_of
 from ldpopt_survey.plan.budget import (
@@ -60,13 +60,13 @@ class Planning:
 
     def __init__(
         self, spec: SurveySpec, respondents: int | None, deadline: Deadline, search_joint: bool = True,
-        units: tuple[Unit, ...] | None = None, channels: Channels | None = None,
+        units: tuple[Unit, ...] | None = None, channels: DesignedChannels | None = None,
         design: str | None = None,
     ) -> None:  # fmt: skip
         self.design = design or spec.design or "booklets"
         self.spec, self.available, self.deadline, self.search_joint = spec, respondents, deadline, search_joint
         self.units = units or tuple(self._with_groups(unit) for unit in units_of(spec.questions))
-        self.channels: Channels = {} if channels is None else channels
+        self.channels: DesignedChannels = {} if channels is None else channels
         self.fixed_units = [unit for unit in self.units if unit.questions[0].epsilon is not None]
         shared = {question.name for question in spec.shared}
         self.shared_units = [unit for unit in self.units if unit not in self.fixed_units and unit.name in shared]

@@ -247,7 +247,7 @@ def _starting(utility: FisherInformation, epsilon: float, ask: Ask) -> Members:
 def _sets_of(channel: Channel) -> Members:
     """List the sets (n, k) of the larger entries of the columns of a channel."""
     columns = channel.matrix.T
-    return np.unique(columns > np.sqrt(columns.min(axis=1) * columns.max(axis=1))[:, None], axis=0)
+    return distinct_sets(columns > np.sqrt(columns.min(axis=1) * columns.max(axis=1))[:, None])[0]
 
 
 @dataclass(frozen=True)

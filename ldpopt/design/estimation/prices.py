@@ -233,7 +233,7 @@ class Prices:
         """List (n, k) the sets that can be best where G has rank one and pairs have no prices."""
         largest_input = int(np.argmax(np.diag(self.gram)))
         kernel = self.gram[largest_input] / np.sqrt(max(float(self.gram[largest_input, largest_input]), 1e-300))
-        return np.unique(line_sets(kernel, self.prior, self.rows)[0], axis=0)
+        return distinct_sets(line_sets(kernel, self.prior, self.rows)[0])[0]
 
     def neighbor_gains(self, sets: Members) -> Array:
         """Compute (n, k) the gains v of the patterns that differ from `sets` (n, k) in one input.

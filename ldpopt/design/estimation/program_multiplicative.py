@@ -50,7 +50,7 @@ class Improved:
     - `rows`, `pairs` : lambda (k,), nu (k, k).
     - `limits` : (d,) the prices of the single variances, which sum to one if the largest is minimized; else ones.
     - `variances` : (d,) those of the columns of F before the last step.
-    - `value` : their sum, or the largest, plus the price of a use of the caps that exceeds them.
+    - `value` : their sum with these prices as weights, plus the price of a use of the caps that exceeds them.
     """
 
     weights: Array

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -115,16 +116,23 @@ class ThresholdProgram:
         random_directions = rng.normal(size=(RANDOM_STARTS, len(solution.kernel)))
         random_directions *= largest_norm / np.linalg.norm(random_directions, axis=1, keepdims=True)
         end_sets = self.climbed(solution, np.vstack([directions, random_directions]))
+        if self.equal_inputs is None:
+            return end_sets
         best = np.argsort(-self.gains(solution, end_sets), kind="stable")[:MAX_RELABELED]
         return distinct_sets(np.vstack([end_sets, *self.relabel(end_sets[best], rng)]))[0]
+
+    @cached_property
+    def equal_inputs(self) -> npt.NDArray[np.intp] | None:
+        """Numbers (k,) of the groups of inputs of equal probability; None if all probabilities differ."""
+        groups = np.unique(np.round(np.log(self.prior), 9), return_inverse=True)[1]
+        return None if groups.max() == len(groups) - 1 else groups
 
     def relabel(self, sets: Members, rng: np.random.Generator) -> list[Members]:
         """Copy sets with inputs of equal probability exchanged at random: with equal roles, their gains are equal.
 
         The best mixture then has all of these columns, of which a search finds a few.
         """
-        _, groups, sizes = np.unique(np.round(np.log(self.prior), 9), return_inverse=True, return_counts=True)
-        if sizes.max() == 1:
+        if (groups := self.equal_inputs) is None:
             return []
         by_group, copies = np.argsort(groups, kind="stable"), []
         for _ in range(RELABELED_COPIES):

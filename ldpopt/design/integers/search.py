@@ -71,8 +71,8 @@ class Moves:
     def best(self, weights: Integers, restarts: int | None = None) -> Integers:
         """Improve the weights by climbs from random moves; the result is at least as good."""
         if restarts is None:
-            limits = {MAX_FEW_INPUTS: MAX_RESTARTS_FEW_INPUTS, MAX_SOME_INPUTS: MAX_RESTARTS}
-            restarts = next((n for k, n in limits.items() if self.task.inputs <= k), MAX_RESTARTS_MANY_INPUTS)
+            restarts = MAX_RESTARTS if self.task.inputs <= MAX_SOME_INPUTS else MAX_RESTARTS_MANY_INPUTS
+            restarts = MAX_RESTARTS_FEW_INPUTS if self.task.inputs <= MAX_FEW_INPUTS else restarts
         rng, unsuccessful_restarts = np.random.default_rng(0), 0
         best = self.climb(weights)
         value, neighbors = self.worth_of_weights(best), self._neighbours(best)
