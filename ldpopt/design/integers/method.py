@@ -106,6 +106,7 @@ class IntegerColumnsProgram:
 
 MAX_IMPROVED_CHANNELS = 2  # With few inputs, further climbs improve so many of the best ends.
 MAX_START_ERROR = 6  # With more inputs, climbs begin at channels of up to so many times the least error.
+FIRST_CLIMB_MOVES, MAX_BEHIND = 8, 0.25  # After so many moves a climb ends if it is behind the best by that share.
 MAX_REPAIRED = 3  # If floats exceed a cap, the search within tighter ones begins at so many of the best ends.
 MAX_MOVES_PER_STEP = 5_000  # Single-unit moves that are tried for each move that is made.
 
@@ -198,7 +199,7 @@ def _improved(task: Task, starts: list[Integers]) -> list[Integers]:
     if isinstance(worth, VarianceWorth) and not has_few_inputs:
         least_worth = MAX_START_ERROR * max(worths, default=-math.inf)
     determining = [w for w, value in zip(starts, worths, strict=True) if value > -math.inf and value >= least_worth]
-    ends = sorted(map(moves.climb, task.problem.deadline.rounds(determining or starts)), key=rank, reverse=True)
+    ends = sorted(_climbed(moves, determining or starts), key=rank, reverse=True)
     is_any_determining = bool(ends) and moves.worth_of_weights(ends[0]) > -math.inf
     if is_any_determining and not task.measured(ends[0]):
         return ends  # Others are sought within tighter caps.
@@ -206,6 +207,17 @@ def _improved(task: Task, starts: list[Integers]) -> list[Integers]:
     near_best = ends[:count] if is_any_determining else ends
     improved = [moves.best(weights) for weights in task.problem.deadline.inner.rounds(near_best)]
     return sorted([*improved, *ends], key=rank, reverse=True)
+
+
+def _climbed(moves: Moves, starts: list[Integers]) -> Iterator[Integers]:
+    """Make a few moves from each start, and go on from those whose error is not far above the least."""
+    deadline = moves.task.problem.deadline
+    begun = [moves.climb(weights, FIRST_CLIMB_MOVES) for weights in deadline.rounds(starts)]
+    best = max(map(moves.worth_of_weights, begun), default=-math.inf)
+    least_worth = best - MAX_BEHIND * abs(best) if math.isfinite(best) else best
+    for weights in begun:
+        goes_on = moves.worth_of_weights(weights) >= least_worth and not deadline.over()
+        yield moves.climb(weights) if goes_on else weights
 
 
 def _rounded(task: Task, start: Array) -> Integers | None:

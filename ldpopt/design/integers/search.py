@@ -93,12 +93,12 @@ class Moves:
         """Compute the worth of weights (k, m)."""
         return worth_of_weights(self.worth, weights)
 
-    def climb(self, weights: Integers) -> Integers:
+    def climb(self, weights: Integers, max_moves: int = MAX_CLIMB_MOVES) -> Integers:
         """Make the best move repeatedly, until none helps."""
         weights = self._merged(weights)
         value = self.worth_of_weights(weights)
         visited: list[bytes] = []
-        for _ in self.task.problem.deadline.inner.rounds(range(MAX_CLIMB_MOVES)):
+        for _ in self.task.problem.deadline.inner.rounds(range(max_moves)):
             if (end := self._ends.get(weights.tobytes())) is not None:
                 weights = end
                 break
