@@ -37,7 +37,7 @@ from ldpopt.privacy import total_variation
 from ldpopt.values.deadline import UNLIMITED, Deadline, Progress, watched
 from ldpopt.values.distribution import Array, positive_integer, unit_interval
 from ldpopt.values.results import Result
-from ldpopt_survey.estimate.linear import asymptotic_covariance, contrast_variances
+from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.plan import Plan
 from ldpopt_survey.plan.planned_question import PlannedQuestion
 from ldpopt_survey.plan.precision import limits
@@ -317,7 +317,7 @@ def _kept_sheet(question: PlannedQuestion, D: int, simpler: float, deadline: Dea
     Without a cap it is within its eta, unless that is not found or costs much.
     """
     planned, is_capped, without_cap = Channel(question.channel.matrix), question.eta_cap is not None, None
-    best, criterion = planned, _criterion(question, deadline.turn(0, 3))
+    best, criterion = planned, _criterion(question)
 
     def designed(turn: int, eta: float | None, reference: Channel) -> Sheet | None:
         settings = D, simpler, deadline.turn(turn, 3), thorough, criterion, eta, reference
@@ -370,21 +370,22 @@ def _is_for_widest(question: PlannedQuestion) -> bool:
     return not question.expected or "half_width" in question.expected
 
 
-def _criterion(question: PlannedQuestion, deadline: Deadline) -> Criterion:
+def _criterion(question: PlannedQuestion) -> Criterion:
     """Return the criterion of a question's sheet.
 
-    For the widest proportion it is a weighted sum of variances. The weights are the variances by the channel that is
-    best for their sum [multiplicative algorithm, one step].
+    For the widest proportion it is a weighted sum of variances. The weights are the variances by the planned channel
+    [multiplicative algorithm, one step].
     """
     if _has_criterion(question):
         return booklet_criterion(question)
     pilot = question.shares
     if not _is_for_widest(question) or np.ptp(pilot) == 0:
         return AOptimal()
-    utility, constraints = FisherInformation(pilot, AOptimal()), limits(question.epsilon, question.eta_cap)
-    best = optimal_channel(utility, constraints, certify=False, **deadline.passed).channel
-    variances = np.diag(asymptotic_covariance(best, pilot))
-    contrasts = (np.eye(len(pilot)) - pilot) * np.sqrt(variances / variances.max())[:, None]
+    shares = np.eye(len(pilot))
+    variances = contrast_variances(Channel(question.channel.matrix), pilot, shares)
+    if not np.isfinite(variances).all():
+        return AOptimal()
+    contrasts = (shares - pilot) * np.sqrt(variances / variances.max())[:, None]
     return Marginals((len(pilot),), [1e-9], contrasts=contrasts.T)
 
 
