@@ -135,7 +135,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             sets = distinct_sets(np.vstack([sets, sets_near_bound]))[0]
         elif can_improve:
             with suppress(SolverError, np.linalg.LinAlgError):
-                sets, start = program.improve(sets, rng)
+                sets, start = program.improve(sets, tolerance, rng)
                 accuracy, is_improved = IMPROVED_GAP, True
         pace = IMPROVED_PACE if is_improved else PACE
         rounds = MAX_PRICING_ROUNDS if k <= FINE_INPUTS or paired_dual is None else MAX_ROUNDS_NEAR_BOUND

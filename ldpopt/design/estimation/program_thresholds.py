@@ -44,7 +44,7 @@ RANDOM_STARTS = 400  # Random directions that start a round's search for columns
 # Random directions, for each input and in all, that start the search for the first columns
 RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = 30, 1500
 # Coarse rounds: the most of them, the steps of each, its least gain, and after how many rounds without it they end
-MAX_IMPROVING_ROUNDS, IMPROVING_STEPS, IMPROVING_GAIN, MAX_IDLE_ROUNDS = 40, 12, 1e-3, 2
+MAX_IMPROVING_ROUNDS, IMPROVING_STEPS, IMPROVING_GAIN, MAX_IDLE_ROUNDS = 40, 12, 2e-3, 2
 CONTRAST_STARTS, MAX_NEW_COLUMNS = 1000, 600  # Random thresholds of contrasts at first, and new columns of a round
 NEW_WEIGHT = 0.4  # Of all new columns of a round together, before the rows sum to one again
 LEAST_WEIGHT, LEAST_EXTREME_WEIGHT = 0.01, 1e-3  # Of columns that stay, relative to their mean
@@ -326,10 +326,12 @@ class ThresholdProgram:
         kernel, uniform = kernel - kernel.sum(axis=1)[:, None] * self.prior, rows.sum() * self.prior
         return kernel / self.spread, uniform + (rows - uniform) / self.spread, pairs / self.spread
 
-    def improve(self, sets: Members, rng: np.random.Generator) -> tuple[Members, Central]:
+    def improve(self, sets: Members, gap: float, rng: np.random.Generator) -> tuple[Members, Central]:
         """Find columns near the best ones from `sets`, and a point near the central path, by multiplicative steps.
 
         Each round adds columns that gain. The first sets contain thresholds of the contrasts themselves, too.
+
+        gap : the relative gap at which the search will end, after other steps.
         """
         k = len(self.prior)
         scores = rng.normal(size=(CONTRAST_STARTS, self.factor.shape[1])) @ self.factor.T
@@ -338,7 +340,7 @@ class ThresholdProgram:
         sets = np.vstack([extreme_sets, new_rows(distinct_sets(np.vstack([sets, scores > levels]))[0], extreme_sets)])
         columns = self.spread_columns(sets)
         weights, improved = balance(columns, np.full(len(sets), 1 / len(sets))), None
-        least_value, idle_rounds = math.inf, 0
+        least_value, least_gain, idle_rounds = math.inf, max(IMPROVING_GAIN, gap / 2), 0
         for _ in self.deadline.rounds(range(MAX_IMPROVING_ROUNDS)):
             try:
                 improved = self.improve_weights(columns, weights, IMPROVING_STEPS, improved)
@@ -347,7 +349,7 @@ class ThresholdProgram:
                     raise
                 break
             weights = improved.weights
-            idle_rounds = idle_rounds + 1 if improved.value > least_value * (1 - IMPROVING_GAIN) else 0
+            idle_rounds = idle_rounds + 1 if improved.value > least_value * (1 - least_gain) else 0
             least_value = min(improved.value, least_value)
             if idle_rounds == MAX_IDLE_ROUNDS:
                 break
