@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import distribution
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def set_fonts(pdf: Any, texts: Iterable[str]) -> list[str]:
     for style, name in (("", "DejaVuSans.ttf"), ("B", "DejaVuSans-Bold.ttf")):
         pdf.add_font(FAMILY, style, folder / name)
     characters_needed = {c for text in texts for c in text if c.isprintable() and not c.isspace()}
-    missing = characters_needed - characters(str(folder / "DejaVuSans.ttf"))
+    missing = characters_needed - set(map(chr, pdf.fonts[FAMILY].cmap))
     fallback_fonts: list[str] = []
     for path, face in _installed_fonts() if missing else ():
         if covered := missing & characters(path, face):
@@ -102,20 +103,101 @@ BASELINE_SHARE = 0.3
 """How far below the middle of a cell the baseline of its text is, in sizes of the font, as in `fpdf.FPDF.cell`."""
 
 
-def put(
-    pdf: Any, text: str, box: tuple[float, float, float, float], font: tuple[str, float] | None = None, **options: Any
-) -> None:
-    """Write text into the middle of a box (x, y, width, height), in mm.
+def is_plain(pdf: Any, text: str) -> bool:
+    """Return True if a text has one line, whose characters are all in the current font and stand side by side.
+
+    Then `fpdf.FPDF.text` can draw it, in a fifth of the time of `fpdf.FPDF.cell`.
+    """
+    is_apart = not pdf.text_shaping or (len(text) == 1 and text.isascii())
+    return is_apart and text.isprintable() and pdf.current_font.cmap.keys() >= set(map(ord, text))
+
+
+def width_of(pdf: Any, text: str) -> float:
+    """Measure a text in mm; `fpdf.FPDF.get_string_width` takes seven times as long for a plain one."""
+    if not is_plain(pdf, text):
+        return float(pdf.get_string_width(text))
+    _, points = pdf.current_font.get_text_width(text, pdf.font_size_pt, None)
+    return float(points / pdf.k)
+
+
+Box = tuple[float, float, float, float]
+"""The left edge, top edge, width and height of a part of a page, in mm."""
+
+
+def put(pdf: Any, text: str, box: Box, font: tuple[str, float] | None = None, align: str = "C") -> None:
+    """Write text on one line in a box.
 
     font : the style and size, if they differ from the current ones.
+    align : "L", "C" or "R".
     """
     if font is not None:
         pdf.set_font(FAMILY, *font)
-    pdf.set_xy(*box[:2])
-    pdf.cell(*box[2:], text, align="C", **options)
+    if is_plain(pdf, text):
+        _put_plain(pdf, text, box, align)
+    else:
+        pdf.set_xy(*box[:2])
+        with pdf.local_context():  # substitute fonts are dropped again afterwards
+            pdf.cell(*box[2:], text, align=align)
 
 
-def draw_table(pdf: Any, device: PaperDevice, letters: Sequence[str], box: tuple[float, float, float, float]) -> None:
+def _put_plain(pdf: Any, text: str, box: Box, align: str) -> None:
+    left, top, width, height = box
+    if align == "L":
+        left += pdf.c_margin
+    else:
+        blank = width - width_of(pdf, text)
+        left += blank / 2 if align == "C" else blank - pdf.c_margin
+    pdf.text(left, top + height / 2 + BASELINE_SHARE * pdf.font_size, text)
+
+
+def lines_of(pdf: Any, text: str, width: float) -> list[str]:
+    """Split a plain text at its spaces into lines for a box.
+
+    The list is empty if only `fpdf.FPDF.multi_cell` can break the text.
+    Words are measured once, whereas `multi_cell` measures the line again at every character.
+    """
+    if not is_plain(pdf, text):
+        return []
+    width, space = width - 2 * pdf.c_margin, width_of(pdf, " ")
+    lines: list[str] = []
+    room = 0.0
+    for word in text.split(" "):
+        word_width = width_of(pdf, word)
+        if word_width > width:
+            return []
+        room -= space + word_width
+        if room < 0:
+            lines.append(word)
+            room = width - word_width
+        else:
+            lines[-1] += f" {word}"
+    return lines if lines[-1] or text == "" else lines[:-1]  # a space at the end begins no line
+
+
+def write(pdf: Any, text: str, width: float, line_height: float, align: str) -> None:
+    """Write a text at the current place on as many lines as it needs, and go on below it at the left margin."""
+    left, top = pdf.get_x(), pdf.get_y()
+    lines = lines_of(pdf, text, width)
+    for number, line in enumerate(lines):
+        _put_plain(pdf, line, (left, top + number * line_height, width, line_height), align)
+    if lines:
+        pdf.set_xy(pdf.l_margin, top + len(lines) * line_height)
+    else:
+        is_one_line = "\n" not in text and width_of(pdf, text) <= width - 2 * pdf.c_margin - 1
+        draw = pdf.cell if is_one_line else pdf.multi_cell  # which looks for the ends of lines
+        draw(width, line_height, text, align=align, new_x="LMARGIN", new_y="NEXT")
+
+
+def draw_grid(pdf: Any, columns: Sequence[float], rows: Sequence[float]) -> None:
+    """Draw the borders of cells, from the edges between columns and between rows, in mm."""
+    width, height = columns[-1] - columns[0], rows[-1] - rows[0]
+    for start, end in pairwise(columns):
+        pdf.rect(start, rows[0], end - start, height)
+    for start, end in pairwise(rows):
+        pdf.rect(columns[0], start, width, end - start)
+
+
+def draw_table(pdf: Any, device: PaperDevice, letters: Sequence[str], box: Box) -> None:
     """Draw the table of letters for all outcomes, as large as `box` (x, y, width, height) in millimetres allows."""
     x, y, width, height = box
     has_no_row_names = device.rows == ("",)
@@ -143,17 +225,18 @@ def draw_table(pdf: Any, device: PaperDevice, letters: Sequence[str], box: tuple
     pdf.set_draw_color(120)
     pdf.set_line_width(0.2)
     pdf.set_font(FAMILY, "", size)
-    # Reports are named by Latin capitals, so that neither lines are broken nor letters joined: most of a cell's time.
-    half_widths = {letter: pdf.get_string_width(letter) / 2 for letter in set(letters)}
+    columns = [x + left + column * cell_width for column in range(m + 1)]
+    rows = [y + header_height + row * side for row in range(n + 1)]
+    draw_grid(pdf, columns, rows)
+    # Reports are named by Latin capitals, so that neither lines are broken nor letters joined.
+    half_widths = {letter: width_of(pdf, letter) / 2 for letter in set(letters)}
     baseline = side / 2 + BASELINE_SHARE * pdf.font_size
     for number, letter in enumerate(letters):
         row, column = divmod(number, m)
-        corner = x + left + column * cell_width, y + header_height + row * side
-        pdf.rect(*corner, cell_width, side)
-        pdf.text(corner[0] + cell_width / 2 - half_widths[letter], corner[1] + baseline, letter)
+        pdf.text(columns[column] + cell_width / 2 - half_widths[letter], rows[row] + baseline, letter)
 
 
-def draw_wheel(pdf: Any, letters: Sequence[str], box: tuple[float, float, float, float]) -> None:
+def draw_wheel(pdf: Any, letters: Sequence[str], box: Box) -> None:
     """Draw a wheel of steps, each with its letter.
 
     Sectors of one letter would let cards be distinguished from a distance.

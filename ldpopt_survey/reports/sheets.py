@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from ldpopt.errors import invalid
@@ -24,10 +25,14 @@ from ldpopt_survey.reports.sheet_drawing import (
     FAMILY,
     GREY_RGB,
     TINT_RGB,
+    draw_grid,
     draw_table,
     draw_wheel,
+    lines_of,
     put,
     set_fonts,
+    width_of,
+    write,
 )
 
 PAPERS = ("a4", "letter")
@@ -164,16 +169,18 @@ class _Page:
         # fpdf2 sets a font again after a substitute only if something about it changes.
         self.pdf.set_font(FAMILY, style, size + 1)
         self.pdf.set_font(FAMILY, style, size)
-        cell = {"w": self.width, "h": size * 0.3528 * line, "text": text, "align": align or self.before}
-        height_left = self.pdf.h - 5 - self.pdf.get_y()
+        height, height_left = size * 0.3528 * line, self.pdf.h - 5 - self.pdf.get_y()
         # Two lines in turn hold more than one line's width, so that most texts fit without being broken for a trial.
-        text_width = self.pdf.get_string_width(text)
-        lines = 2 * text_width / self.width + 1 + text.count("\n")
-        if lines * cell["h"] > height_left and self.pdf.multi_cell(**cell, dry_run=True, output="HEIGHT") > height_left:
+        lines = 2 * width_of(self.pdf, text) / self.width + 1 + text.count("\n")
+        if lines * height > height_left and self._height(text, height) > height_left:
             self.pdf.add_page()
-        is_one_line = "\n" not in text and text_width <= self.width - 2 * self.pdf.c_margin - 1
-        write = self.pdf.cell if is_one_line else self.pdf.multi_cell  # which looks for the ends of lines
-        write(**cell, new_x="LMARGIN", new_y="NEXT")
+        write(self.pdf, text, self.width, height, align or self.before)
+
+    def _height(self, text: str, line_height: float) -> float:
+        """The height of a text across the page."""
+        if lines := lines_of(self.pdf, text, self.width):
+            return len(lines) * line_height
+        return float(self.pdf.multi_cell(self.width, line_height, text, dry_run=True, output="HEIGHT"))
 
     def _head(self, title: str) -> None:
         self.pdf.add_page()
@@ -191,8 +198,7 @@ class _Page:
             self.pdf.cell(9, size * 0.3528 * 1.45, f"{number}.", align=self.before)
             self.pdf.set_font(FAMILY, "", size)
             self.pdf.set_xy(MARGIN_MM + 9 * (not is_right_to_left), top)
-            width = self.width - 9
-            self.pdf.multi_cell(width, size * 0.3528 * 1.45, text, align=self.before, new_x="LMARGIN", new_y="NEXT")
+            write(self.pdf, text, self.width - 9, size * 0.3528 * 1.45, self.before)
             self.pdf.ln(space)
 
     def instructions(self) -> None:
@@ -293,7 +299,7 @@ class _Page:
             left, top = MARGIN_MM + (number % 4) * width, pdf.get_y()
             pdf.rect(left, top, width, height)
             pdf.set_xy(left + 1.5, top + (height - SLIP_LINE_MM * len(lines[name])) / 2)
-            pdf.multi_cell(width - 3, SLIP_LINE_MM, name, align="C")
+            write(pdf, name, width - 3, SLIP_LINE_MM, "C")
             pdf.set_xy(MARGIN_MM, top + height if number % 4 == 3 or number + 1 == len(texts) else top)
 
     def form(self) -> None:
@@ -333,8 +339,8 @@ class _Page:
                 if len(letters) > 8:
                     letter_text = self.say("form.letters", first=letters[0], last=letters[-1])
                 put(pdf, letter_text, (x + 0.5, top + 9.5, w - 1, 4), ("", 8))
-            for line in range(count):
-                pdf.rect(x, top + head + line * 7.2, w, 7.2)
+        columns = [MARGIN_MM, *(MARGIN_MM + first + column * width for column in range(len(names)))]
+        draw_grid(pdf, columns, [top + head + line * 7.2 for line in range(count + 1)])
 
     def guarantee(self, question: PlannedQuestion) -> None:
         """Print the page with the guarantees of one question and its table of integers."""
@@ -357,25 +363,27 @@ class _Page:
         for begin in range(0, len(question.reports), 12):
             part = slice(begin, begin + 12)
             width = min(16.0, (self.width - first) / len(question.reports[part]))
+            columns = [MARGIN_MM, *(MARGIN_MM + first + width * n for n in range(len(question.reports[part]) + 1))]
             heads = [self.say("promises.count", count=D), *question.reports[part]]
-            self._row(heads, first, width, "B")
+            tops = [self._row(heads, columns, "B")]
             for category, row in zip(question.categories, question.channel.weights.tolist(), strict=True):
                 if pdf.get_y() + 7 > pdf.h - MARGIN_MM:
+                    draw_grid(pdf, columns, [*tops, pdf.get_y()])
                     pdf.add_page()
-                    self._row(heads, first, width, "B")
-                self._row([self.words.answer(question, category), *map(str, row[part])], first, width, "")
+                    tops = [self._row(heads, columns, "B")]
+                tops.append(self._row([self.words.answer(question, category), *map(str, row[part])], columns, ""))
+            draw_grid(pdf, columns, [*tops, pdf.get_y()])
             pdf.ln(3)
 
-    def _row(self, cells: Sequence[str], first: float, width: float, style: str) -> None:
+    def _row(self, cells: Sequence[str], columns: Sequence[float], style: str) -> float:
+        """Write a row of cells between the edges of columns; return its top edge."""
         pdf = self.pdf
         pdf.set_font(FAMILY, style, 10)
-        name = cells[0]
-        while pdf.get_string_width(name) > first - 3 and len(name) > 2:
+        top, (name, *others) = pdf.get_y(), cells
+        while width_of(pdf, name) > columns[1] - columns[0] - 3 and len(name) > 2:
             name = name[:-2] + "…"
-        pdf.set_x(MARGIN_MM)
-        with pdf.local_context():  # substitute fonts are dropped again afterwards
-            pdf.cell(first, 7, name, border=1)
-        pdf.set_x(MARGIN_MM + first)
-        for cell in cells[1:]:
-            pdf.cell(width, 7, cell, border=1, align="C")
-        pdf.ln(7)
+        put(pdf, name, (columns[0], top, columns[1] - columns[0], 7), align="L")
+        for text, (left, right) in zip(others, pairwise(columns[1:]), strict=True):
+            put(pdf, text, (left, top, right - left, 7))
+        pdf.set_xy(MARGIN_MM, top + 7)
+        return float(top)

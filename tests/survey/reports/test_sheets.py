@@ -80,6 +80,25 @@ def test_greek_and_cyrillic_need_no_other_font(monkeypatch):
     assert not paper_sheets(survey_of(("όχι", "да"))).warnings
 
 
+@pytest.mark.parametrize(
+    "text", ["Every card is as likely – “yes” or “no”. " * 6, "a  b   c " * 30, "word", "", "w" * 90]
+)
+def test_lines_end_where_those_of_fpdf_end(text):
+    """Texts are broken as by `multi_cell`, at any width; words that are too long are left to it."""
+    pdf = pytest.importorskip("fpdf").FPDF()
+    sheet_drawing.set_fonts(pdf, [text])
+    pdf.add_page()
+    pdf.set_font(sheet_drawing.FAMILY, "", 11)
+    for width in range(25, 175, 5):
+        lines = sheet_drawing.lines_of(pdf, text, width)
+        longest = max(map(pdf.get_string_width, text.split(" ")))
+        assert bool(lines) == (longest <= width - 2 * pdf.c_margin)
+        if lines and text:
+            expected = pdf.multi_cell(width, 5, text, dry_run=True, output="LINES")
+            assert [line.rstrip() for line in lines] == [line.rstrip() for line in expected]
+    pdf.output()  # closes the files of the fonts
+
+
 @pytest.mark.full
 def test_long_names_and_many_answers_stay_on_their_pages():
     """Texts of 200 characters, and ten answers: nothing fails, and every answer has a card."""
