@@ -7,19 +7,19 @@ by line. Besides packages that matplotlib needs, too, fpdf2 needs only one small
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from ldpopt.errors import invalid
+from ldpopt.files.escapes import overrides_shown
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt.words import guessed_right
 from ldpopt_survey.kit.folder import LANGUAGES
 from ldpopt_survey.paper.design import DEVICES, PaperSurvey, device_named
 from ldpopt_survey.plan.planned_question import PlannedQuestion
-from ldpopt_survey.reports.page import render
 from ldpopt_survey.reports.promises import SurveyWords, words_of
 from ldpopt_survey.reports.sheet_drawing import (
     FAMILY,
@@ -59,32 +59,76 @@ def sheet_text(
     """
     words = words_of(survey.plan, "paper") if words is None else words
     question = max(survey.plan.questions, key=_ratio) if question is None else question
-    ratio, proof = _ratio(question), question.channel.proof()
+    if part == "promises":
+        sentences = _promises(survey, question, words)
+    else:
+        sentences = {"steps": _steps, "why": _reasons, "rules": _rules}[part](survey, words)
+    return overrides_shown("\n".join(sentences)).splitlines()
+
+
+def _unanswered(survey: PaperSurvey, words: SurveyWords) -> list[tuple[str, str]]:
+    """The questions that may be left unanswered, each with its card for that or an empty text."""
+    plan = survey.plan
+    parts = [plan.part(name) for name in plan.answers]
+    cards = [(part.name, "" if part.missing is None else words.label(part.name, part.missing)) for part in parts]
+    return [(name, card) for name, card in cards if card or name in plan.questions_with_empty_reports]
+
+
+def _steps(survey: PaperSurvey, words: SurveyWords) -> Iterator[str]:
+    """The steps of a respondent."""
+    say, device = words.say, survey.device
+    yield say("steps.take")
+    yield from (*device.draw, device.find)
+    for card in dict.fromkeys(card for _, card in _unanswered(survey, words) if card):
+        yield say("steps.decline", card=card)
+    yield say("steps.sayOnly" if device.spins else "steps.say")
+    yield say("steps.back")
+
+
+def _reasons(survey: PaperSurvey, words: SurveyWords) -> Iterator[str]:
+    """The reasons why answers are safe."""
+    say = words.say
+    yield say("why.chance")
+    yield say("why.times", times=words.number(_ratio_text(max(map(_ratio, survey.plan.questions)))))
+    if names := [public.name for public in survey.plan.public]:
+        yield say("why.public", names=say("comma").join(names))
+    yield say("why.please")
+
+
+def _rules(survey: PaperSurvey, words: SurveyWords) -> Iterator[str]:
+    """The rules of an interviewer."""
+    say, unanswered = words.say, _unanswered(survey, words)
+    for key in ("hand", "look", "write", "letters"):
+        yield say(f"rules.{key}")
+    for name, card in unanswered:
+        yield say("rules.decline" if card else "rules.empty", question=name, card=card)
+    if len(unanswered) < len(survey.plan.answers):
+        yield say("rules.strikeOther" if unanswered else "rules.strike")
+    for public in survey.plan.public:
+        key = "rules.copy" if public.invited else "rules.ask"
+        yield say(key, question=public.name, answers=say("comma").join(public.texts))
+    yield say("rules.number")
+
+
+def _promises(survey: PaperSurvey, question: PlannedQuestion, words: SurveyWords) -> Iterator[str]:
+    """The guarantees of a question."""
+    say, name, ratio, proof = words.say, question.name, _ratio(question), question.channel.proof()
     x, x_other, y = proof.ratio_at
-    parts = [survey.plan.part(name) for name in survey.plan.answers]
-    cards = [
-        (
-            question_part.name,
-            "" if question_part.missing is None else words.label(question_part.name, question_part.missing),
-        )
-        for question_part in parts
-    ]
-    text = render(
-        "sheets.code", part=part, asked=len(parts), say=words.say,
-        unanswered=[(name, card) for name, card in cards if card or name in survey.plan.questions_with_empty_reports],
-        public=[(public.name, public.texts, public.invited) for public in survey.plan.public],
-        device=survey.device, ratio=ratio, times=words.number(_ratio_text(ratio)), letter=question.reports[y],
-        answer=words.answer(question, question.categories[x]),
-        other=words.answer(question, question.categories[x_other]),
-        epsilon=words.number(ceil_digits(proof.epsilon, 5)),
-        intended=words.number(f"{survey.intended[question.name]:.5g}"),
-        eta=words.number(ceil_digits(proof.eta, 4)), is_eta_kept=question.name not in survey.exceeded,
-        intended_eta=words.number(ceil_digits(survey.intended_eta[question.name], 4)),
-        right=words.number(guessed_right(question.eta)),
-        unfair=words.number(ceil_digits(float(ratio * Fraction(105, 95)), 3)),
-        loss=words.number(f"{100 * survey.losses[question.name]:.1f}"),
+    answer, other = (words.answer(question, question.categories[row]) for row in (x, x_other))
+    yield say("promises.outcomes", count=survey.device.denominator)
+    yield say(
+        "promises.ratio", times=words.number(_ratio_text(ratio)), ratio=ratio, letter=question.reports[y],
+        answer=answer, other=other, epsilon=words.number(ceil_digits(proof.epsilon, 5)),
+        intended=words.number(f"{survey.intended[name]:.5g}"),
     )  # fmt: skip
-    return text.splitlines()
+    yield say(
+        "promises.eta" if name not in survey.exceeded else "promises.etaExceeded",
+        eta=words.number(ceil_digits(proof.eta, 4)), intended=words.number(ceil_digits(survey.intended_eta[name], 4)),
+    )  # fmt: skip
+    yield say("promises.guess", right=words.number(guessed_right(question.eta)))
+    unfair = words.number(ceil_digits(float(ratio * Fraction(105, 95)), 3))
+    yield say("promises.if", assumption=survey.device.assumption, unfair=unfair)
+    yield say("promises.loss", loss=words.number(f"{100 * survey.losses[name]:.1f}"))
 
 
 def _ratio(question: PlannedQuestion) -> Fraction:
