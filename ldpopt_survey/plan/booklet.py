@@ -102,15 +102,19 @@ def channel_for_targets(
     constraints: Sequence[Constraint],
     deadline: Deadline,
     gap: float,
+    start: Channel | None = None,
 ) -> Channel:
-    """Design the channel for the target that needs the most respondents, up to a relative gap."""
+    """Design the channel for the target that needs the most respondents, up to a relative gap.
+
+    start : a good channel at another epsilon, if one is known.
+    """
     targets = binding_targets(targets)
     scale = min(target.variance for target in targets)
     factors = np.sqrt([[scale / target.variance] for target in targets])
     rows = np.array([target.row - target.row @ pilot for target in targets]) * factors
     utility = FisherInformation(pilot, MVOptimal(rows.T))
     with suppress(InvalidInput):  # of a small cap, say
-        method = ThresholdColumns(gap)
+        method = ThresholdColumns(gap, start)
         return optimal_channel(utility, constraints, method=method, time_limit=deadline.left, certify=False).channel
     # The sum of the variances is within reach of other methods for more cells. The weight of the cells is a trace.
     criterion = Marginals((len(pilot),), [1e-9], contrasts=(rows * factors).T)

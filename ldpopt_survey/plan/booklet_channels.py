@@ -245,7 +245,7 @@ class BookletDesigner:
         else:
             unit_gap = COARSE_UNIT_GAP if self._is_coarse else UNIT_GAP
             gap = unit_gap if is_one and not units[0].plain else JOINT_GAP
-            channel = channel_for_targets(targets, pilot, constraints, deadline, gap)
+            channel = channel_for_targets(targets, pilot, constraints, deadline, gap, self._known(units))
         if is_one and units[0].options and eta is None and not further:
             return self._better_for_options(units[0], channel), None
         if is_one:
@@ -255,6 +255,13 @@ class BookletDesigner:
             response_booklet = booklet_of(units, self.response(units), None, pilot, targets)
             best = response_booklet if min(response_booklet.rates.values()) > min(best.rates.values()) else best
         return best.channel, None
+
+    def _known(self, units: tuple[Unit, ...]) -> Channel | None:
+        """Return the channel of one unit at another budget, if it is known and this design is coarse."""
+        if not self._is_coarse or len(units) > 1:
+            return None
+        kind = units[0].kind
+        return next((found[0] for key, found in self.channels.items() if found and key[1:] == (kind, None)), None)
 
     def _better_for_options(self, unit: Unit, searched: Channel) -> Channel:
         """Return the better of two channels for options: the searched one, and the known one for uniform options."""

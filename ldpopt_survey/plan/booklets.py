@@ -366,17 +366,21 @@ class BookletPlanner:
             raise type(error)(f"{setting}: {names}: {error} ({remedy})") from None
 
 
-def needs_of(unit: Unit, known_design: tuple[float, float | None, float] | None = None) -> Needs:
+def needs_of(
+    unit: Unit,
+    known_design: tuple[float, float | None, float] | None = None,
+    channels: DesignedChannels | None = None,
+) -> Needs:
     """Return the requirement of a unit in the form that `split_within` takes.
 
     known_design : as in `SharedNeeds`. It replaces designs of questions that share a report.
+    channels : as for `BookletDesigner`.
     """
     if unit.plain and unit.questions[0].scores is None and unit.as_one and not unit.finer:
         return unit.pilot, unit.questions[0].target
 
     def required(epsilon: float, eta: float | None) -> float:
-        return (
-            BookletPlanner([unit], epsilon, eta, certify=False).plan("one question", UNLIMITED).one_question_to_estimate
-        )
+        planner = BookletPlanner([unit], epsilon, eta, certify=False, channels=channels)
+        return planner.plan("one question", UNLIMITED).one_question_to_estimate
 
     return SharedNeeds(len(unit.cells), unit.kind, required, known_design)

@@ -401,7 +401,7 @@ class Planning:
             }
         )
         units = (*self.common_units, *self.shared_units)
-        needs = {unit.name: needs_of(unit, known_designs.get(unit.name)) for unit in units}
+        needs = {unit.name: needs_of(unit, known_designs.get(unit.name), self.channels) for unit in units}
         try:
             split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=1)
             rare = [unit for unit in units if float(unit.pilot.min()) * split.respondents < MIN_REPORTS_OF_AN_ANSWER]
@@ -410,8 +410,9 @@ class Planning:
             respondents = split.respondents
             for unit in rare:
                 planner = BookletPlanner(
-                    [unit], split.epsilons[unit.name], split.etas.get(unit.name), search_joint=False, certify=False
-                )
+                    [unit], split.epsilons[unit.name], split.etas.get(unit.name), search_joint=False, certify=False,
+                    channels=self.channels,
+                )  # fmt: skip
                 required = planner.plan("one question", UNLIMITED).one_question_to_estimate
                 respondents = max(respondents, _rounded_up(required))
             return respondents

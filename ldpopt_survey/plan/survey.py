@@ -15,6 +15,7 @@ from ldpopt_survey.plan.budget import (
     BudgetRequirement,
     people_to_invite,
 )
+from ldpopt_survey.plan.booklet_channels import DesignedChannels
 from ldpopt_survey.plan.planned_survey import PlannedSurvey
 from ldpopt_survey.plan.planning import Planning, epsilon_of_bound
 from ldpopt_survey.plan.spec import SurveySpec
@@ -173,12 +174,14 @@ def respondents_needed(
     questions = tuple(replace(question, epsilon=None) for question in spec.questions)
     requirements: list[BudgetRequirement] = []
     units: tuple[Unit, ...] | None = None
+    channels: DesignedChannels = {}
     with watched(time_limit, progress) as deadline:
         for number, epsilon in enumerate(epsilons):
             variant = replace(spec, epsilon=epsilon, questions=questions)
             if (respondents := known_respondents.get(epsilon)) is None:
                 try:
-                    planning = Planning(variant, None, deadline.turn(number, len(epsilons)), False, units)
+                    turn = deadline.turn(number, len(epsilons))
+                    planning = Planning(variant, None, turn, False, units, channels)
                     units, respondents = planning.units, _coarse_respondents(planning)
                 except InvalidInput:
                     continue

@@ -28,7 +28,13 @@ from ldpopt.design.estimation.method import proofs_by_pricing
 from ldpopt.design.estimation.policy import columns_for
 from ldpopt.design.estimation.prices import distinct_sets
 from ldpopt.design.estimation.program_mixture import Mixture, log_scale, new_rows, refuses_thresholds
-from ldpopt.design.estimation.program_thresholds import FINE_INPUTS, IMPROVED_GAP, ThresholdProgram
+from ldpopt.design.estimation.program_thresholds import (
+    CONTRAST_STARTS,
+    FINE_INPUTS,
+    IMPROVED_GAP,
+    SOME_STARTS,
+    ThresholdProgram,
+)
 from ldpopt.design.estimation.proof import EquivalenceDual
 from ldpopt.design.estimation.staircase import AnyRelaxation
 from ldpopt.design.estimation.thresholds import Members, Scarf
@@ -105,6 +111,15 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             return Limit(f"it takes up to {MAX_INPUTS} inputs in {MAX_DIRECTIONS} directions, and here are {k} in {d}")
         return "" if utility.prior.min() > 0 else "it takes a pilot without empty cells"
 
+    def _start_sets(self, k: int) -> Members:
+        """List the sets (n, k) of the start, none without one."""
+        if self.start is None:
+            return np.zeros((0, k), dtype=bool)
+        channel = as_channel(self.start, "start")
+        if channel.shape[0] != k:
+            raise invalid("start", f"a channel with {k} inputs", channel.shape[0])
+        return _sets_of(channel)
+
     def find(self, problem: Problem, ask: Ask) -> Candidate:
         """Find the channel of the best mixture of columns, and its multipliers."""
         utility: Any = problem.utility
@@ -117,12 +132,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         program = ThresholdProgram(
             utility.criterion, utility.prior, centered_factor, math.exp(columns.epsilon), eta, problem.deadline
         )
-        first_sets = _starting(utility, columns.epsilon, ask)
-        if self.start is not None:
-            channel = as_channel(self.start, "start")
-            if channel.shape[0] != k:
-                raise invalid("start", f"a channel with {k} inputs", channel.shape[0])
-            first_sets = np.vstack([first_sets, _sets_of(channel)])
+        start_sets = self._start_sets(k)
+        first_sets = np.vstack([_starting(utility, columns.epsilon, ask), start_sets])
         sets, accuracy, start = program.first(first_sets, rng), 1.0, None
         relaxation: AnyRelaxation | None = None
         is_last, previous_value, previous_gain = False, -math.inf, math.inf
@@ -135,7 +146,9 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             sets = distinct_sets(np.vstack([sets, sets_near_bound]))[0]
         elif can_improve:
             with suppress(SolverError, np.linalg.LinAlgError):
-                sets, start = program.improve(sets, tolerance, rng)
+                # The sets of a start are near the best ones, and other first sets would only be priced out again.
+                first_sets, draws = (start_sets, SOME_STARTS) if len(start_sets) else (sets, CONTRAST_STARTS)
+                sets, start = program.improve(first_sets, tolerance, rng, draws)
                 accuracy, is_improved = IMPROVED_GAP, True
         pace = IMPROVED_PACE if is_improved else PACE
         rounds = MAX_PRICING_ROUNDS if k <= FINE_INPUTS or paired_dual is None else MAX_ROUNDS_NEAR_BOUND

@@ -45,7 +45,8 @@ RANDOM_STARTS = 400  # Random directions that start a round's search for columns
 RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = 30, 1500
 # Coarse rounds: the most of them, the steps of each, its least gain, and after how many rounds without it they end
 MAX_IMPROVING_ROUNDS, IMPROVING_STEPS, IMPROVING_GAIN, MAX_IDLE_ROUNDS = 40, 12, 2e-3, 2
-CONTRAST_STARTS, MAX_NEW_COLUMNS = 1000, 600  # Random thresholds of contrasts at first, and new columns of a round
+CONTRAST_STARTS, SOME_STARTS = 1000, 100  # Random thresholds of contrasts at first, without and with a good start
+MAX_NEW_COLUMNS = 600  # Of a coarse round
 NEW_WEIGHT = 0.4  # Of all new columns of a round together, before the rows sum to one again
 LEAST_WEIGHT, LEAST_EXTREME_WEIGHT = 0.01, 1e-3  # Of columns that stay, relative to their mean
 # Steps for the last columns; they stay above this weight relative to their mean, and at least so many of k (k + 1).
@@ -326,15 +327,16 @@ class ThresholdProgram:
         kernel, uniform = kernel - kernel.sum(axis=1)[:, None] * self.prior, rows.sum() * self.prior
         return kernel / self.spread, uniform + (rows - uniform) / self.spread, pairs / self.spread
 
-    def improve(self, sets: Members, gap: float, rng: np.random.Generator) -> tuple[Members, Central]:
+    def improve(self, sets: Members, gap: float, rng: np.random.Generator, draws: int) -> tuple[Members, Central]:
         """Find columns near the best ones from `sets`, and a point near the central path, by multiplicative steps.
 
-        Each round adds columns that gain. The first sets contain thresholds of the contrasts themselves, too.
+        Each round adds columns that gain.
 
-        gap : the relative gap at which the search will end, after other steps.
+        - `gap` : the relative gap at which the search will end, after other steps.
+        - `draws` : so many random thresholds of the contrasts themselves are among the first sets.
         """
         k = len(self.prior)
-        scores = rng.normal(size=(CONTRAST_STARTS, self.factor.shape[1])) @ self.factor.T
+        scores = rng.normal(size=(draws, self.factor.shape[1])) @ self.factor.T
         levels = np.take_along_axis(np.sort(scores, axis=1), rng.integers(0, k - 1, size=(len(scores), 1)), axis=1)
         extreme_sets = np.vstack([np.zeros((1, k), dtype=bool), np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)])
         sets = np.vstack([extreme_sets, new_rows(distinct_sets(np.vstack([sets, scores > levels]))[0], extreme_sets)])
