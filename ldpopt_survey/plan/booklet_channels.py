@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -65,8 +66,11 @@ others that share a report."""
 SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 """Of respondents who report on one unit alone, tried where a channel is searched for several together."""
 
-DesignedChannels = dict[tuple[object, ...], tuple[Channel, Design | None] | None]
-"""Channels with their designs, if these were searched; None where a design is out of reach."""
+DesignedChannels = dict[tuple[Any, ...], tuple[Channel, Design | None] | None]
+"""Channels with their designs, if these were searched, by budget, kinds of units and further targets.
+
+A budget begins with its epsilon. None where a design is out of reach.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,11 +261,15 @@ class BookletDesigner:
         return best.channel, None
 
     def _known(self, units: tuple[Unit, ...]) -> Channel | None:
-        """Return the channel of one unit at another budget, if it is known and this design is coarse."""
+        """Return the channel of one unit at the nearest epsilon where it is known, if this design is coarse."""
         if not self._is_coarse or len(units) > 1:
             return None
-        kind = units[0].kind
-        return next((found[0] for key, found in self.channels.items() if found and key[1:] == (kind, None)), None)
+        known = [
+            (abs(budget[0] - self.epsilon), result[0])
+            for (budget, *rest), result in self.channels.items()
+            if result is not None and rest == [units[0].kind, None]
+        ]
+        return min(known, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     def _better_for_options(self, unit: Unit, searched: Channel) -> Channel:
         """Return the better of two channels for options: the searched one, and the known one for uniform options."""

@@ -31,7 +31,7 @@ MAX_CURVE_CORRECTIONS, CURVE_RTOL = 4, 2e-3
 EPSILON_BISECTIONS = 30
 """How often the interval of the largest epsilon of a single question is halved."""
 
-EPSILON_GRID_POINTS, MAX_CAP_GROWTHS = 120, 4
+EPSILON_GRID_POINTS, ETA_STEPS, MAX_CAP_GROWTHS = 120, 20, 4
 """How many epsilons are tried for each question where a cap on eta is shared out, too, and how often its parts grow."""
 
 
@@ -261,11 +261,17 @@ class _Curve:
     def smallest_eta(self, epsilons: Array, n: float) -> Array:
         """Return the smallest eta (grid,) that suffices for n respondents, or inf."""
         low, high = np.zeros(len(epsilons)), np.tanh(epsilons / 2)
-        is_sufficient = self(epsilons, high) <= n
-        for _ in range(30):
-            middle = (low + high) / 2
-            is_reached = self(epsilons, np.maximum(middle, 1e-12)) <= n
+        low_rate, high_rate = np.zeros(len(epsilons)), 1 / self(epsilons, high)
+        is_sufficient = high_rate >= 1 / n
+        for number in range(ETA_STEPS):
+            fraction: Any = 0.5
+            if number % 2 == 0:  # The inverse of the respondents is nearly linear in eta.
+                fraction = np.clip((1 / n - low_rate) / np.maximum(high_rate - low_rate, 1e-300), 1e-3, 1.0)
+            middle = low + fraction * (high - low)
+            rate = 1 / self(epsilons, np.maximum(middle, 1e-12))
+            is_reached = rate >= 1 / n
             low, high = np.where(is_reached, low, middle), np.where(is_reached, middle, high)
+            low_rate, high_rate = np.where(is_reached, low_rate, rate), np.where(is_reached, rate, high_rate)
         return np.where(is_sufficient, high, np.inf)
 
 
@@ -437,17 +443,18 @@ def _smallest_parts(
     The function computes the smallest eta of each question on a grid of epsilons, and a price of -log(1 - eta) by
     bisection. It returns None if nothing suffices.
     """
-    grids = {}
+    grids, largest_eta = {}, -math.expm1(-log_budget)
     for name, curve in curves.items():
         epsilons = np.geomspace(MIN_EPSILON, max_epsilon, EPSILON_GRID_POINTS)
         for _ in range(2):  # the second grid begins where the first one reaches n
-            etas = curve.smallest_eta(epsilons, n)
-            is_sufficient = etas <= -math.expm1(-log_budget)
+            is_sufficient = curve(epsilons, np.minimum(largest_eta, np.tanh(epsilons / 2))) <= n
             if not is_sufficient.any():
                 return None
             epsilons = np.geomspace(epsilons[max(int(is_sufficient.argmax()) - 1, 0)], max_epsilon, EPSILON_GRID_POINTS)
         etas = curve.smallest_eta(epsilons, n)
-        is_sufficient = etas <= -math.expm1(-log_budget)
+        is_sufficient = etas <= largest_eta
+        if not is_sufficient.any():
+            return None
         grids[name] = epsilons[is_sufficient], etas[is_sufficient], -np.log1p(-etas[is_sufficient])
 
     def cheapest_positions(price: float) -> dict[str, int]:

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.values.deadline import Deadline, Progress, watched
 from ldpopt.values.distribution import positive_integer
+from ldpopt_survey.plan.booklet_channels import DesignedChannels
 from ldpopt_survey.plan.budget import (
     TABULATED_EPSILONS,
     BudgetRequirement,
     people_to_invite,
 )
-from ldpopt_survey.plan.booklet_channels import DesignedChannels
 from ldpopt_survey.plan.planned_survey import PlannedSurvey
 from ldpopt_survey.plan.planning import Planning, epsilon_of_bound
 from ldpopt_survey.plan.spec import SurveySpec

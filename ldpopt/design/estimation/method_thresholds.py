@@ -136,7 +136,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         first_sets = np.vstack([_starting(utility, columns.epsilon, ask), start_sets])
         sets, accuracy, start = program.first(first_sets, rng), 1.0, None
         relaxation: AnyRelaxation | None = None
-        is_last, previous_value, previous_gain = False, -math.inf, math.inf
+        is_last, previous_value, previous_gain = False, math.inf, math.inf
         is_improved = False
         capacity = float(k) * (np.linalg.matrix_rank(centered_factor) + 1)
         can_improve = self.gap is not None and not problem.proving
@@ -172,9 +172,11 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             if not problem.proving:
                 # Columns that gain at one of several best kernels change nothing; only a proof needs one without any.
                 value = program.value(solution)
-                value_change, previous_value = abs(value - previous_value) / value, value
+                # From improved sets the value falls by new columns, and rises as it becomes more accurate.
+                change = previous_value - value if is_improved else abs(value - previous_value)
+                value_change, previous_value = change / value, value
                 if accuracy <= pace.settled_accuracy * tolerance and value_change <= pace.settled_change * tolerance:
-                    start = solution.central
+                    start, is_last = solution.central, accuracy <= final_accuracy
                     break
             if is_last:
                 if eta is not None or not problem.proving:
@@ -190,7 +192,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 capacity *= CAPACITY_GROWTH
             previous_gain = largest_gain
             is_kept = program.near_best(solution, sets, round(capacity))
-            expected_accuracy = min(largest_gain / ACCURACY_DIVISOR, value_change if is_improved else math.inf)
+            expected_accuracy = 0.0 if is_improved else largest_gain / ACCURACY_DIVISOR
             accuracy = max(accuracy / pace.largest_drop, min(accuracy, expected_accuracy))
             sets, start = (
                 np.vstack([sets[is_kept], new_sets]),
@@ -275,4 +277,4 @@ class _Pace:
     settled_change: float
 
 
-PACE, IMPROVED_PACE = _Pace(10, 3, 1), _Pace(10, 4, 1)  # From the first sets, and from improved ones
+PACE, IMPROVED_PACE = _Pace(10, 3, 1), _Pace(15, UNPROVED_FINAL_GAP, 2)  # From the first sets, and from improved ones

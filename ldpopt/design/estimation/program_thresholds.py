@@ -45,7 +45,7 @@ RANDOM_STARTS = 400  # Random directions that start a round's search for columns
 RANDOM_SETS_PER_INPUT, MAX_RANDOM_SETS = 30, 1500
 # Coarse rounds: the most of them, the steps of each, its least gain, and after how many rounds without it they end
 MAX_IMPROVING_ROUNDS, IMPROVING_STEPS, IMPROVING_GAIN, MAX_IDLE_ROUNDS = 40, 12, 2e-3, 2
-CONTRAST_STARTS, SOME_STARTS = 1000, 100  # Random thresholds of contrasts at first, without and with a good start
+CONTRAST_STARTS, SOME_STARTS = 1000, 200  # Random thresholds of contrasts at first, without and with a good start
 MAX_NEW_COLUMNS = 600  # Of a coarse round
 NEW_WEIGHT = 0.4  # Of all new columns of a round together, before the rows sum to one again
 LEAST_WEIGHT, LEAST_EXTREME_WEIGHT = 0.01, 1e-3  # Of columns that stay, relative to their mean
