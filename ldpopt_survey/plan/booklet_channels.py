@@ -184,7 +184,7 @@ class BookletDesigner:
             if design_result is None:
                 return None
             booklet = booklet_of(units, design_result[0], None, *product_of(units))
-            return booklet.channel, booklet.respondents, self.respondents(booklet)
+            return booklet.channel, booklet.respondents, self._reports_to_estimate(booklet)
 
         return channel_at_smaller_epsilon(design_at, self.epsilon, fewest, deadline)
 

@@ -13,6 +13,12 @@ from ldpopt_survey.plan.question import MIN_EPSILON
 MAX_SMALLER_EPSILONS, SMALLER_EPSILON_RTOL = 10, 0.02
 """How many smaller epsilons are tried for a channel whose rare reports need more respondents, and how exactly."""
 
+FIRST_STEP = 0.5 * math.log(2.0)
+"""The step of the logarithm of epsilon until fewer respondents are needed for estimates than for targets."""
+
+LEAST_EXCESS = 0.01
+"""The logarithm of the ratio of both numbers of respondents where they count as equal."""
+
 
 def channel_at_smaller_epsilon(
     design_at: Callable[[float], tuple[Channel, float, float] | None],
@@ -24,23 +30,33 @@ def channel_at_smaller_epsilon(
 
     At a large epsilon a channel hardly ever sends the report of a rare answer for other answers. With more noise such
     reports are frequent, so that fewer respondents make the intervals accurate. The standard errors are larger then, so
-    the fewest respondents are needed where both numbers are equal.
+    the fewest respondents are needed where both numbers are equal. False position finds it.
 
-    design_at : the channel of an epsilon, the respondents for its targets, and those who make it estimable, too. It is
-        None if no channel is found.
+    design_at : the channel of an epsilon, the respondents for its targets, and those who make it estimable. It is None
+        if no channel is found.
     epsilon (nats) : that of the channel with `fewest`.
     """
     best, low, high = None, math.log(MIN_EPSILON), math.log(epsilon)
+    low_excess, high_excess = -math.inf, math.inf
     for _ in range(MAX_SMALLER_EPSILONS):
         if deadline.over() or high - low < SMALLER_EPSILON_RTOL:
             break
-        middle = max(high - math.log(2.0), (low + high) / 2)
+        middle = max(high - FIRST_STEP, (low + high) / 2)
+        if math.isfinite(low_excess) and math.isfinite(high_excess):
+            share = -low_excess / (high_excess - low_excess)
+            middle = low + min(max(share, 0.1), 0.9) * (high - low)
         design = design_at(math.exp(middle))
         if design is None:
-            high = middle
+            high, high_excess = middle, math.inf
             continue
-        channel, for_targets, required = design
-        if required < fewest * (1 - BOOKLET_RTOL):
+        channel, for_targets, to_estimate = design
+        if (required := max(for_targets, to_estimate)) < fewest * (1 - BOOKLET_RTOL):
             best, fewest = channel, required
-        low, high = (low, middle) if required > for_targets else (middle, high)
+        excess = math.log(to_estimate / for_targets) if 0 < min(for_targets, to_estimate) < math.inf else math.inf
+        if abs(excess) < LEAST_EXCESS:
+            break
+        if excess > 0:
+            high, high_excess = middle, excess
+        else:
+            low, low_excess = middle, excess
     return best
