@@ -32,7 +32,7 @@ from ldpopt_survey.plan.booklet import (
     channel_for_targets,
     merge_rare_reports,
 )
-from ldpopt_survey.plan.booklet_channels import JOINT_GAP, BookletDesigner, DesignedChannels
+from ldpopt_survey.plan.booklet_channels import UNIT_GAP, BookletDesigner, DesignedChannels
 from ldpopt_survey.plan.booklet_rules import (
     MAX_CAPPED_CELLS,
     MAX_SEARCHED_QUESTIONS,
@@ -50,7 +50,6 @@ from ldpopt_survey.plan.units import (
     MAX_JOINT_CELLS,
     Target,
     Unit,
-    joint_design,
     product_of,
 )
 
@@ -69,6 +68,8 @@ MIN_SPENT_SHARE = 0.98
 MAX_TABLE_COST_FACTOR = 1.02
 """How many times the respondents a booklet may need so that its report tells the table of its questions, too."""
 
+MAX_MERGING_LOSS = 5e-3
+"""The share of a joint report's precision that may be lost by merging rare reports, before all are weighted again."""
 
 SHARING_QUESTIONS = "names of questions that share the budget (one that everybody is asked needs no `together`)"
 """What is expected as pairs of questions with a table."""
@@ -205,17 +206,11 @@ class BookletPlanner:
         if min(unit.pilot.min() for unit in units) <= 0:
             raise invalid('[budget] design "joint"', "pilots with a share above 0 for each answer", Phrase("a share 0"))
         pilot, targets = product_of(units)
-        if self.eta is None:
-            design = joint_design(units, self.epsilon, deadline.left)
-            if design is None:
-                raise SolverError("joint design: no channel was found in time (leave design out for booklets)")
-            channel = design.channel
-        else:
-            channel = channel_for_targets(targets, pilot, limits(self.epsilon, self.eta), deadline, JOINT_GAP)
+        channel = channel_for_targets(targets, pilot, limits(self.epsilon, self.eta), deadline, UNIT_GAP)
         best = self.designer.without_rare_reports(units, channel, pilot, targets, joint=True)
         alternatives = [self._mixed_booklets(units, deadline)]
         unmerged_rate = min(booklet_of(units, channel, None, pilot, targets).rates.values())
-        loses_by_merging = min(best.rates.values()) < (1 - BOOKLET_RTOL) * unmerged_rate
+        loses_by_merging = min(best.rates.values()) < (1 - MAX_MERGING_LOSS) * unmerged_rate
         if (loses_by_merging or self.eta is not None) and not deadline.over():
             pool = [
                 channel,

@@ -77,18 +77,30 @@ def reweighed_channel(
 def _weights(
     shapes: Array, pilot: Array, targets: Sequence[Target], min_weight: float, eta: float | None
 ) -> tuple[Array, float] | None:
-    """Return the weights (m,), at least `min_weight`, with the smallest maximal scaled variance, and that variance."""
+    """Return the weights (m,), at least `min_weight`, with the smallest maximal scaled variance, and that variance.
+
+    An unbiased estimate adds the number u_y / w_y for a report y, where sum_y u_y s_y is the row of the target. Its
+    variance is least for the best u, and sum_y u_y^2 / w_y is convex in both.
+    """
     import cvxpy as cp
 
-    weights, largest = cp.Variable(shapes.shape[1]), cp.Variable()
-    information = shapes @ cp.diag(weights) @ shapes.T
     scaled_rows = np.array([(target.row - target.row @ pilot) / np.sqrt(target.variance) for target in targets])
-    scale = np.abs(scaled_rows).max()
-    bounds = [cp.matrix_frac(row / scale, information) <= largest for row in scaled_rows]
+    scaled_rows /= np.abs(scaled_rows).max()
+    m, n = shapes.shape[1], len(scaled_rows)
+    weights, largest = cp.Variable(m), cp.Variable()
+    numbers, parts = cp.Variable((n, m)), cp.Variable((n, m))  # parts w >= numbers^2
+    repeated = cp.reshape(np.ones((n, 1)) @ cp.reshape(weights, (1, m), order="C"), (n * m,), order="C")
+    flat_parts = cp.reshape(parts, (n * m,), order="C")
+    cone = cp.SOC(
+        repeated + flat_parts,
+        cp.vstack([repeated - flat_parts, 2 * cp.reshape(numbers, (n * m,), order="C")]),
+        axis=0,
+    )
+    limits = [cone, cp.sum(parts, axis=1) <= largest, numbers @ shapes.T == scaled_rows]
     if eta is not None:
         first, second = np.triu_indices(len(shapes), 1)
-        bounds.append(np.abs(shapes[first] - shapes[second]) / 2 @ weights <= eta * (1 - ETA_MARGIN))
-    problem = cp.Problem(cp.Minimize(largest), [*bounds, weights >= min_weight, shapes @ weights == 1])
+        limits.append(np.abs(shapes[first] - shapes[second]) / 2 @ weights <= eta * (1 - ETA_MARGIN))
+    problem = cp.Problem(cp.Minimize(largest), [*limits, weights >= min_weight, shapes @ weights == 1])
     with warnings.catch_warnings():  # the channel of inaccurate weights is checked afterwards
         warnings.simplefilter("ignore")
         try:
