@@ -34,7 +34,7 @@ from ldpopt_survey.plan.booklet import (
 )
 from ldpopt_survey.plan.booklet_channels import UNIT_GAP, BookletDesigner, DesignedChannels
 from ldpopt_survey.plan.booklet_rules import (
-    MAX_CAPPED_CELLS,
+    MAX_CELLS,
     MAX_SEARCHED_QUESTIONS,
     MAX_YES_NO_QUESTIONS,
     is_known,
@@ -199,7 +199,7 @@ class BookletPlanner:
         """Return the booklet of all free units with the best computed channel; `InvalidInput` if there is none."""
         units = self.free
         cells = math.prod(len(unit.cells) for unit in units)
-        max_cells = MAX_CAPPED_CELLS if self.eta is not None else MAX_JOINT_CELLS
+        max_cells = MAX_JOINT_CELLS if self.eta is None else MAX_CELLS
         if len(units) < 2 or cells > max_cells:
             expected = f"two questions or more that want a half-width, with at most {max_cells} answers to all together"
             raise invalid('[budget] design "joint"', expected, Phrase(f"{len(units)} with {cells:,} answers"))
