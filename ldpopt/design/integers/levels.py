@@ -63,12 +63,19 @@ def _start(
     preferences: Array,
     rng: np.random.Generator,
 ) -> Integers | None:
-    """Draw m columns with these chances; None if all draws break the cap, or leave some quantity undetermined."""
-    for noise in NOISE_WEIGHTS:
+    """Draw m columns with these chances; None if the draws break the cap, or leave some quantity undetermined.
+
+    For many inputs it is the best of several draws, as the moves from there are many.
+    """
+    best, best_worth = None, -math.inf
+    for noise in NOISE_WEIGHTS * (1 if task.inputs < MANY_INPUTS else DRAWS_MANY_INPUTS):
         weights = _draw(task, low, high, preferences[:, _systematic_sample(chances, m, rng)], noise, rng)
-        if task.allows(weights) and worth_of_weights(worth, weights) > -math.inf:
-            return weights
-    return None
+        if task.allows(weights) and (value := worth_of_weights(worth, weights)) > best_worth:
+            best, best_worth = weights, value
+        is_last_noise = noise == NOISE_WEIGHTS[-1]
+        if (best is not None and task.inputs < MANY_INPUTS) or (best is None and is_last_noise):
+            break
+    return best
 
 
 def _levels(task: Task) -> Iterator[tuple[int, int]]:
@@ -109,4 +116,5 @@ def _draw(task: Task, low: int, high: int, preferences: Array, noise: float, rng
 
 
 LOAD_WEIGHT = 1e-2  # Weight of a column's load relative to its preferences, which are from 0 to 1
-NOISE_WEIGHTS = (1e-3, 0.03, 0.3)  # Weights of chance, for one draw after the other
+NOISE_WEIGHTS = (1e-3, 0.03, 0.3)  # Weights of chance in preferences
+DRAWS_MANY_INPUTS, MANY_INPUTS = 8, 17  # Draws for each weight, of so many inputs or more

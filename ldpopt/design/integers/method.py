@@ -105,7 +105,7 @@ class IntegerColumnsProgram:
 
 
 MAX_IMPROVED_CHANNELS = 2  # With few inputs, further climbs improve so many of the best ends.
-MAX_START_ERROR = 6  # With more inputs, climbs begin at channels of up to so many times the least error.
+MAX_START_ERROR = 12  # With more inputs, climbs begin at channels of up to so many times the least error.
 FIRST_CLIMB_MOVES, MAX_BEHIND = 8, 0.25  # After so many moves a climb ends if it is behind the best by that share.
 MAX_REPAIRED = 3  # If floats exceed a cap, the search within tighter ones begins at so many of the best ends.
 MAX_MOVES_PER_STEP = 5_000  # Single-unit moves that are tried for each move that is made.

@@ -158,12 +158,23 @@ class Moves:
         """Every move between two columns that stays within the ratio."""
         columns = np.hstack([weights, np.zeros((len(weights), 1), np.int64)])  # an output that is not there yet
         steps = self._steps(columns)
-        enlarged, reduced = (columns[:, :, None] + sign * steps.T[:, None] for sign in (1, -1))
-        return Neighbours(columns, steps, self._is_feasible(enlarged), self._is_feasible(reduced))
+        if len(columns) <= MAX_FEW_INPUTS:
+            changed = [columns[:, :, None] + sign * steps.T[:, None] for sign in (1, -1)]
+            takes, gives = (self._is_feasible(each.min(axis=0), each.max(axis=0)) for each in changed)
+            return Neighbours(columns, steps, takes, gives)
+        ordered, rows = np.sort(columns, axis=0), steps.argmax(axis=1)  # A step changes one row.
+        low, high = (
+            np.where(columns == ordered[end], ordered[next_], ordered[end]) for end, next_ in ((0, 1), (-1, -2))
+        )
+        entries, sizes = columns[rows], steps.max(axis=1, keepdims=True)
+        takes, gives = (
+            self._is_feasible(np.minimum(low[rows], changed), np.maximum(high[rows], changed)).T
+            for changed in (entries + sizes, entries - sizes)
+        )
+        return Neighbours(columns, steps, takes, gives)
 
-    def _is_feasible(self, columns: Integers) -> npt.NDArray[np.bool_]:
-        """True for the columns (k, ...) without a negative entry and with a ratio within the cap."""
-        low, high = columns.min(axis=0), columns.max(axis=0)
+    def _is_feasible(self, low: Integers, high: Integers) -> npt.NDArray[np.bool_]:
+        """True for columns of these least and largest entries, if none is negative and the ratio is within the cap."""
         return np.asarray((low >= 0) & (high <= self._reach[np.clip(low, 0, self.task.total)]))
 
     def _random(self, neighbors: Neighbours, rng: np.random.Generator) -> Integers:

@@ -116,6 +116,10 @@ class ColumnWorth:
         terms[used_columns] = values
         return terms
 
+    def total(self, columns: Integers) -> Array:
+        """Compute (criteria,) the sum of `parts`."""
+        return np.asarray(self.parts(columns).sum(axis=0))
+
     def value(self, sums: Array) -> Array:
         """Compute (N,) the values of sums (N, ...) over all outputs; -inf if nothing is preserved."""
         return np.asarray(sums.min(axis=1))
@@ -148,6 +152,12 @@ class VarianceWorth:
         mass = self.prior @ entries
         return np.asarray(np.einsum("xn,yn->nxy", entries, entries) / np.where(mass > 0, mass, 1.0)[:, None, None])
 
+    def total(self, columns: Integers) -> Array:
+        """Compute J (k, k), the sum of `parts`."""
+        entries = columns.astype(np.float64)
+        mass = self.prior @ entries
+        return np.asarray((entries / np.where(mass > 0, mass, 1.0)) @ entries.T)
+
     def value(self, sums: Array) -> Array:
         """Compute (N,) minus the trace of F^T J^-1 F."""
         worths = np.full(len(sums), -np.inf)
@@ -163,8 +173,7 @@ class VarianceWorth:
         The trace is convex in J, so its linear part bounds the gain of a move: without it a move is left out. Of more
         than `MAX_COMPUTED_MOVES` only those with the largest bounds are computed.
         """
-        terms = self.parts(neighbors.columns)
-        sums = terms.sum(axis=0)
+        sums = self.total(neighbors.columns)
         value = float(self.value(sums[None])[0])
         if not np.isfinite(value):
             # A move changes two columns, so that it adds at most 2 to the rank, and J must have all of it.
@@ -172,6 +181,7 @@ class VarianceWorth:
             has_full_rank = np.linalg.matrix_rank(neighbors.columns) + 2 >= k
             moves = neighbors.moves[: MAX_SINGULAR_ENTRIES // k**2 if has_full_rank else 0]
             takers, givers, places = neighbors.changed(moves)
+            terms = self.parts(neighbors.columns)
             change = self.parts(takers) + self.parts(givers) - terms[places].sum(axis=1)
             yield moves, self.value(sums[None] + change)
             return
@@ -296,7 +306,7 @@ def worth_of(task: Task) -> ColumnWorth | VarianceWorth | None:
 
 def worth_of_weights(worth: ColumnWorth | VarianceWorth, weights: Integers) -> float:
     """Compute the worth of weights (k, m)."""
-    return float(worth.value(worth.parts(weights).sum(axis=0)[None])[0])
+    return float(worth.value(worth.total(weights)[None])[0])
 
 
 def is_sum_of_variances(utility: Any) -> bool:
