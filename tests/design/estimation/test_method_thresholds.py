@@ -183,6 +183,21 @@ def test_a_search_without_a_proof_is_as_good_as_its_gap():
     assert proved.lower_bound * (1 - 1e-9) <= coarse.value <= proved.lower_bound * (1 + 3e-3)
 
 
+@pytest.mark.parametrize("eta", [None, 0.2])
+def test_a_search_may_begin_at_a_channel_for_another_epsilon(eta):
+    """From the sets of epsilon 2 the design for 1.2 is within its gap of the best one, also under a cap."""
+    criterion = Marginals((3, 4))
+    utility = FisherInformation(criterion.pilot([0.2, 0.3, 0.5], [0.4, 0.3, 0.2, 0.1]), criterion)
+    cap = [] if eta is None else [TotalVariation(eta)]
+    start = optimal_channel(utility, LocalDP(2.0), method=ThresholdColumns(gap=1e-3), certify=False).channel
+    within = [LocalDP(1.2), *cap]
+    near = optimal_channel(utility, within, method=ThresholdColumns(1e-2, start), certify=False)
+    best = optimal_channel(utility, within, method=ThresholdColumns(gap=1e-4))
+    assert best.lower_bound * (1 - 1e-9) <= near.value <= best.value * 1.01
+    with pytest.raises(InvalidInput, match="a channel with 12 inputs"):
+        optimal_channel(utility, within, method=ThresholdColumns(1e-2, np.eye(3)), certify=False)
+
+
 def test_out_of_time_the_bound_of_second_moments_is_left(monkeypatch):
     """Three uneven questions of three answers, by a clock on which every look takes a second: after three of them a
     rigorous bound is left that is not within the tolerance."""

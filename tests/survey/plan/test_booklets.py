@@ -352,12 +352,16 @@ def test_plans_at_uniform_pilots_meet_the_lower_bound(kinds, widths, tmp_path):
 @pytest.mark.full(but=1)
 @pytest.mark.parametrize(
     ("epsilon", "eta", "pilots", "most"),
-    [(2.0, 0.4, [(0.7, 0.3), (0.4, 0.3, 0.15, 0.1, 0.05)], 1910), (3.0, 0.6, [(0.6, 0.3, 0.1), (0.7, 0.2, 0.1)], 860)],
+    [
+        (2.0, 0.4, [(0.7, 0.3), (0.4, 0.3, 0.15, 0.1, 0.05)], 1910),
+        (3.0, 0.6, [(0.6, 0.3, 0.1), (0.7, 0.2, 0.1)], 860),
+        (2.0, 0.4, [(0.7, 0.3), (0.5, 0.3, 0.2), (0.4, 0.3, 0.2, 0.1)], 2880),
+    ],
 )
 def test_a_joint_report_under_a_cap_is_weighed_for_the_pilot(epsilon, eta, pilots, most):
-    """Fewer respondents than without (2,137 and 909), within both limits, and no rare report."""
+    """Fewer respondents than without (2,137, 909 and 3,166), within both limits, and no rare report."""
     questions = tuple(
-        QuestionSpec(name, tuple("abcde"[: len(p)]), pilot=p) for name, p in zip("xy", pilots, strict=True)
+        QuestionSpec(name, tuple("abcde"[: len(p)]), pilot=p) for name, p in zip("xyz"[: len(pilots)], pilots, strict=True)
     )
     made = plan_survey(SurveySpec("s", questions, epsilon=epsilon, eta=eta, design="joint"))
     (question,) = made.plan.questions

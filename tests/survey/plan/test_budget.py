@@ -23,7 +23,16 @@ from ldpopt_survey import (
     plan_survey,
     respondents_needed,
 )
-from ldpopt_survey.plan.budget import Budget, _Curve, _split, split_budget, total_variation_of, variance_at_uniform
+from ldpopt_survey.plan.budget import (
+    Budget,
+    _Curve,
+    _Shape,
+    _split,
+    _Sum,
+    split_budget,
+    total_variation_of,
+    variance_at_uniform,
+)
 from ldpopt_survey.plan.precision import HalfWidth
 from ldpopt_survey.plan.question import QuestionPlanner
 
@@ -225,3 +234,18 @@ def test_a_split_is_within_the_budget_whenever_the_time_is_over(looks):
             continue
         etas = split.etas or {name: math.tanh(one / 2) for name, one in split.epsilons.items()}
         assert budget.allows([(one, etas[name]) for name, one in split.epsilons.items()])
+
+
+@pytest.mark.parametrize("people", [12_000, 30_000, 1e6, 1e8])
+def test_the_least_part_of_a_cap_is_where_the_respondents_are_reached(people: float) -> None:
+    """For the sum of curves of 10 and 5 answers: no eta below it suffices, and it does itself."""
+    curves = [_Shape(10, lambda *_: 0.0), _Shape(5, lambda *_: 0.0)]
+    for curve, respondents in zip(curves, (5000.0, 3000.0), strict=True):
+        curve.put(2.0, 0.4, respondents)
+    both, epsilons = _Sum(curves), np.geomspace(1e-3, 3.0, 100)
+    etas = both.smallest_eta(epsilons, people)
+    is_sufficient = both(epsilons, np.tanh(epsilons / 2)) <= people
+    np.testing.assert_array_equal(np.isfinite(etas), is_sufficient)
+    assert is_sufficient.any()
+    assert (both(epsilons, etas)[is_sufficient] <= people * (1 + 1e-12)).all()
+    assert (both(epsilons, etas * (1 - 1e-5))[is_sufficient] > people).all()

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from ldpopt import Channel
+from ldpopt.values.deadline import UNLIMITED
 from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, reports_to_estimate
 from ldpopt_survey.plan.booklet import Booklet
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_for_shares, solve_shares
 from ldpopt_survey.plan.budget import Budget, split_budget
 from ldpopt_survey.plan.precision import HalfWidth
+from ldpopt_survey.plan.smaller_epsilon import channel_at_smaller_epsilon
 from ldpopt_survey.plan.survey import respondents_needed
 from ldpopt_survey.plan.units import units_of
 
@@ -157,3 +159,26 @@ def test_a_channel_that_is_best_for_one_share_alone_is_replaced() -> None:
     planned = plan_survey(SurveySpec("rare", (question,), epsilon=3.0))
     assert planned.respondents < 1.01 * 13_794_500
     assert planned.precision[0].estimable
+
+
+@pytest.mark.parametrize("crossing", [0.2, 1.3, 2.9, 3.9])
+@pytest.mark.parametrize("power", [0.7, 6.0])
+def test_the_epsilon_where_rare_reports_stop_to_cost_is_found_in_a_few_designs(crossing: float, power: float) -> None:
+    """The respondents for targets fall with epsilon, those for rare reports rise, and the least of both is sought."""
+    tried = []
+
+    def design_at(epsilon: float) -> tuple[Channel, float, float]:
+        tried.append(epsilon)
+        return Channel(np.eye(2)), 100 * (crossing / epsilon) ** 2, 100 * (epsilon / crossing) ** power
+
+    fewest = 100 * (4.0 / crossing) ** power
+    assert channel_at_smaller_epsilon(design_at, 4.0, fewest, UNLIMITED) is not None
+    required = [max(design_at(epsilon)[1:]) for epsilon in list(tried)]
+    assert min(required) <= (100 if crossing < 3.5 else min(fewest, 103)) * 1.03
+    assert len(required) <= 10
+
+
+def test_no_smaller_epsilon_is_taken_where_none_needs_fewer_respondents() -> None:
+    assert channel_at_smaller_epsilon(lambda _: (Channel(np.eye(2)), 50.0, 1e9), 4.0, 100.0, UNLIMITED) is None
+    assert channel_at_smaller_epsilon(lambda _: (Channel(np.eye(2)), np.inf, np.inf), 4.0, 100.0, UNLIMITED) is None
+    assert channel_at_smaller_epsilon(lambda _: None, 4.0, 100.0, UNLIMITED) is None
