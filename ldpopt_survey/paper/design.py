@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations, islice, product
 from types import MappingProxyType
 from typing import Any
@@ -471,7 +472,7 @@ def design_sheet(
     """
     utility = FisherInformation(pilot, AOptimal() if criterion is None else criterion)
     without_device = limits(epsilon, eta)
-    constraints, designs = [*without_device, Denominator(D)], list[Design]()
+    constraints, designs = [*limits(epsilon, _cap_on_sheets(eta, D)), Denominator(D)], list[Design]()
     turn = deadline.turn(0, 3)
     if thorough:
         with suppress(InvalidInput):  # with many answers the program has too many columns
@@ -494,6 +495,15 @@ def design_sheet(
     error = float(utility.value(weights / D))
     losses = [max(value / best_error - 1, 0.0) for value in (error, smallest_error)]
     return Sheet(weights, losses[0], losses[1], error)
+
+
+def _cap_on_sheets(eta: float | None, D: int) -> float | None:
+    """Return the largest multiple of 1/D within `eta`, and a little more for the rounding errors of floats.
+
+    The next multiple exceeds it, so that the integers of a sheet are within `eta` itself.
+    """
+    multiple = 0 if eta is None else math.floor(Fraction(eta) * D)
+    return eta if multiple == 0 else min(multiple / D * (1 + 1e-9), 1.0)
 
 
 def _merge_reports(channel: Channel, utility: FisherInformation, D: int, max_error: float) -> Integers:

@@ -88,15 +88,11 @@ def _weights(
     scaled_rows /= np.abs(scaled_rows).max()
     m, n = shapes.shape[1], len(scaled_rows)
     weights, largest = cp.Variable(m), cp.Variable()
-    numbers, parts = cp.Variable((n, m)), cp.Variable((n, m))  # parts w >= numbers^2
-    repeated = cp.reshape(np.ones((n, 1)) @ cp.reshape(weights, (1, m), order="C"), (n * m,), order="C")
-    flat_parts = cp.reshape(parts, (n * m,), order="C")
-    cone = cp.SOC(
-        repeated + flat_parts,
-        cp.vstack([repeated - flat_parts, 2 * cp.reshape(numbers, (n * m,), order="C")]),
-        axis=0,
-    )
-    limits = [cone, cp.sum(parts, axis=1) <= largest, numbers @ shapes.T == scaled_rows]
+    numbers, parts = cp.Variable(n * m), cp.Variable(n * m)  # numbers^2 <= parts w, for each target and report
+    repeated = np.tile(np.eye(m), (n, 1)) @ weights
+    cone = cp.SOC(repeated + parts, cp.vstack([repeated - parts, 2 * numbers]), axis=0)
+    sums = cp.sum(cp.reshape(parts, (n, m), order="C"), axis=1)
+    limits = [cone, sums <= largest, cp.reshape(numbers, (n, m), order="C") @ shapes.T == scaled_rows]
     if eta is not None:
         first, second = np.triu_indices(len(shapes), 1)
         limits.append(np.abs(shapes[first] - shapes[second]) / 2 @ weights <= eta * (1 - ETA_MARGIN))

@@ -52,7 +52,8 @@ def channel_at_smaller_epsilon(
         channel, for_targets, to_estimate = design
         if (required := max(for_targets, to_estimate)) < fewest * (1 - BOOKLET_RTOL):
             best, fewest = channel, required
-        excess = math.log(to_estimate / for_targets) if 0 < min(for_targets, to_estimate) < math.inf else math.inf
+        is_between = to_estimate > 0 and 0 < for_targets < math.inf
+        excess = math.log(to_estimate / for_targets) if is_between else -math.inf
         if abs(excess) < LEAST_EXCESS:
             break
         if excess > 0:

@@ -13,6 +13,7 @@ from itertools import islice
 
 import numpy as np
 
+from ldpopt.design.integers.search import MAX_SOME_INPUTS
 from ldpopt.design.integers.task import Task
 from ldpopt.design.integers.worth import ColumnWorth, VarianceWorth, worth_of_weights
 from ldpopt.design.patterns.proof_levels import Integers
@@ -67,13 +68,12 @@ def _start(
 
     For many inputs it is the best of several draws, as the moves from there are many.
     """
-    best, best_worth = None, -math.inf
-    for noise in NOISE_WEIGHTS * (1 if task.inputs < MANY_INPUTS else DRAWS_MANY_INPUTS):
+    best, best_worth, has_many_inputs = None, -math.inf, task.inputs > MAX_SOME_INPUTS
+    for noise in NOISE_WEIGHTS * (DRAWS_MANY_INPUTS if has_many_inputs else 1):
         weights = _draw(task, low, high, preferences[:, _systematic_sample(chances, m, rng)], noise, rng)
         if task.allows(weights) and (value := worth_of_weights(worth, weights)) > best_worth:
             best, best_worth = weights, value
-        is_last_noise = noise == NOISE_WEIGHTS[-1]
-        if (best is not None and task.inputs < MANY_INPUTS) or (best is None and is_last_noise):
+        if (best is not None and not has_many_inputs) or (best is None and noise == NOISE_WEIGHTS[-1]):
             break
     return best
 
@@ -117,4 +117,4 @@ def _draw(task: Task, low: int, high: int, preferences: Array, noise: float, rng
 
 LOAD_WEIGHT = 1e-2  # Weight of a column's load relative to its preferences, which are from 0 to 1
 NOISE_WEIGHTS = (1e-3, 0.03, 0.3)  # Weights of chance in preferences
-DRAWS_MANY_INPUTS, MANY_INPUTS = 8, 17  # Draws for each weight, of so many inputs or more
+DRAWS_MANY_INPUTS = 8  # Draws for each weight, of many inputs

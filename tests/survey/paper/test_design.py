@@ -12,7 +12,7 @@ import pytest
 from ldpopt import Channel, LocalDP, optimal_channel
 from ldpopt.design import FisherInformation
 from ldpopt.errors import InvalidInput
-from ldpopt.exact import exp_lower
+from ldpopt.exact import exp_lower, largest_distance
 from ldpopt.numbers.rounding import ceil_digits
 from ldpopt_survey import Plan, QuestionSpec, SurveySpec, paper_survey, plan_survey
 from ldpopt_survey.estimate.linear import contrast_variances
@@ -251,3 +251,14 @@ def test_channels_of_many_answers_count_as_determining_them():
     """The scaled determinant of the information of 24 answers is below 1e-30, and its eigenvalues are not small."""
     sheet = design_sheet(np.full(24, 1 / 24), 1.0, 100)
     assert sheet.error < 0.5 * design_sheet(np.full(24, 1 / 24), math.log(2), 100).error
+
+
+@pytest.mark.parametrize(("eta", "least"), [(0.4, 40), (0.405, 40), (0.3, 28), (0.4 - 1e-12, 38), (1.0, 60)])
+def test_a_sheet_uses_its_whole_cap_on_eta(eta: float, least: int) -> None:
+    """The float 0.3 is below 30/100; no sheet exceeds the cap by a rounding error, or stays below it for one."""
+    sheet = design_sheet(np.array([0.5, 0.3, 0.2]), 2.0, 100, eta=eta)
+    assert sheet is not None
+    distance = int(largest_distance(sheet.weights)[0])
+    assert distance >= least
+    assert Fraction(distance, 100) <= Fraction(eta)
+    assert design_sheet(np.array([0.5, 0.3, 0.2]), 2.0, 100, eta=0.001) is None

@@ -361,7 +361,8 @@ def test_plans_at_uniform_pilots_meet_the_lower_bound(kinds, widths, tmp_path):
 def test_a_joint_report_under_a_cap_is_weighed_for_the_pilot(epsilon, eta, pilots, most):
     """Fewer respondents than without (2,137, 909 and 3,166), within both limits, and no rare report."""
     questions = tuple(
-        QuestionSpec(name, tuple("abcde"[: len(p)]), pilot=p) for name, p in zip("xyz"[: len(pilots)], pilots, strict=True)
+        QuestionSpec(name, tuple("abcde"[: len(p)]), pilot=p)
+        for name, p in zip("xyz"[: len(pilots)], pilots, strict=True)
     )
     made = plan_survey(SurveySpec("s", questions, epsilon=epsilon, eta=eta, design="joint"))
     (question,) = made.plan.questions
