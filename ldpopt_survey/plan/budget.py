@@ -214,18 +214,20 @@ def split_within(
     max_designed: int = 0,
     booklet_needs: Mapping[str, Needs] = MappingProxyType({}),
     corrections: int = MAX_CURVE_CORRECTIONS,
+    known_curves: KnownCurves | None = None,
 ) -> Split:
     """Split a budget within a deadline; the requirement of a question may be a function.
 
     - `max_designed` : as in `split_budget`.
     - `corrections` : the most times that channels are designed at the final split.
+    - `known_curves` : of former calls with the same questions and caps, and of this one afterwards.
     - `booklet_needs` : questions that are alternatives for a respondent; the split has their epsilon under `BOOKLET`.
     """
     if not questions and not booklet_needs:
         raise invalid("questions", "at least one", "none")
     has_cap = budget.eta < 1
     curves: dict[str, _Curve] = {}
-    curve_by_kind: dict[Any, _Curve] = {}
+    curve_by_kind = {} if known_curves is None else known_curves
     for name, needs in {**questions, **booklet_needs}.items():
         if isinstance(needs, tuple):
             needs = distribution(needs[0], f"{name}: pilot"), needs[1]
@@ -273,6 +275,10 @@ class _Curve:
             low, high = np.where(is_reached, low, middle), np.where(is_reached, middle, high)
             low_rate, high_rate = np.where(is_reached, low_rate, rate), np.where(is_reached, rate, high_rate)
         return np.where(is_sufficient, high, np.inf)
+
+
+KnownCurves = dict[Any, _Curve]
+"""Curves by the requirements of their questions."""
 
 
 class _Exact(_Curve):

@@ -21,6 +21,7 @@ from ldpopt_survey.plan.booklet_rules import joint_ratio
 from ldpopt_survey.plan.booklets import MIN_SPENT_SHARE, SHARING_QUESTIONS, BookletPlanner, Questionnaire, needs_of
 from ldpopt_survey.plan.budget import (
     Budget,
+    KnownCurves,
     Needs,
     people_to_invite,
     split_within,
@@ -402,11 +403,12 @@ class Planning:
         )
         units = (*self.common_units, *self.shared_units)
         needs = {unit.name: needs_of(unit, known_designs.get(unit.name), self.channels) for unit in units}
+        curves: KnownCurves = {}
         try:
-            split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=1)
+            split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=1, known_curves=curves)
             rare = [unit for unit in units if float(unit.pilot.min()) * split.respondents < MIN_REPORTS_OF_AN_ANSWER]
             if rare:  # such questions are far from the curves at even shares that the first split begins with
-                split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED)
+                split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED, known_curves=curves)
             respondents = split.respondents
             for unit in rare:
                 planner = BookletPlanner(

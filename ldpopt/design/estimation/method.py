@@ -90,6 +90,7 @@ class EstimationColumns(
         columns, eta = columns_for(utility, problem.constraints)
         is_fine = utility.size <= MAX_CERTIFIED_CATEGORIES or columns.line or by_newton(utility.criterion, columns, eta)
         gap = CERTIFIED_GAP if is_fine else BRACKET_GAP if columns.exact else COARSE_GAP
+        gap = gap if problem.proving else max(gap, BRACKET_GAP)
         task, tolerance = MixtureTask(utility.criterion, utility.prior, columns, eta, gap, problem.deadline), gap
         if utility.neighbourhood is None:
             mixture, prior = task.generate(columns.start()), utility.prior
