@@ -3,7 +3,8 @@
     OMP_NUM_THREADS=1 python experiments/benchmarks/bench_survey_commands.py [--only WORD] [--out FILE]
 
 Each is to take at most three times the processor time (user and system) of ``python -c "import cvxpy"``, which is
-measured before every tenth command; its least is the unit. Plans have up to six questions of up to ten answers. Pilots
+measured before every fifth command. The unit of a command is the least of the two measurements before it and of the two
+after it, since a machine may be a third slower for minutes. Plans have up to six questions of up to ten answers. Pilots
 are even, uneven (Dirichlet) and extreme (one answer of 94 %). Writes `results/survey_commands.csv`, with the
 respondents that are printed, so that two runs show whether a plan has changed.
 """
@@ -24,6 +25,8 @@ import numpy as np
 
 OUT = Path(__file__).resolve().parent / "results" / "survey_commands.csv"
 PROMISED = 3.0
+PER_UNIT = 5
+"""So many commands are measured between two imports of cvxpy."""
 LIMIT = 180.0
 """Seconds after which a command is ended, and its row says so."""
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -150,15 +153,18 @@ def main() -> None:
     commands = asked.commands.split(",")
     units, rows = [], list[list[object]]()
 
+    def unit_of(number: int) -> float:
+        return min(units[max(number // PER_UNIT - 1, 0) : number // PER_UNIT + 3])
+
     def measured(name: str, command: str, words: list[str], folder: Path) -> bool:
-        if len(rows) % 10 == 0:
+        if len(rows) % PER_UNIT == 0:
             units.append(processor([sys.executable, "-c", "import cvxpy"], folder)[0])
         seconds, printed = processor([sys.executable, "-m", "ldpopt", "survey", *words], folder)
         people = "; ".join(re.findall(r"[\d,]+ respondents, each|respondents [\d.]+|[\d.]+ % more", printed)[:6])
         if printed.startswith("FAILED"):
             people = " ".join(printed.split())[:200]
         rows.append([name, command, seconds, people])
-        print(f"{name} | {command} | {seconds:.2f} | {seconds / min(units):.2f} | {people}", flush=True)
+        print(f"{name} | {command} | {seconds:.2f} | {seconds / unit_of(len(rows) - 1):.2f} | {people}", flush=True)
         return not printed.startswith("FAILED")
 
     with tempfile.TemporaryDirectory() as made:
@@ -177,16 +183,17 @@ def main() -> None:
                 if re.search(asked.only, name) and "new" in commands:
                     path = table(folder, counts, skips)
                     measured(name, "new", ["new", path.name, "--force", "--yes"], folder)
-    unit = min(units)
+    times = [float(str(row[2])) / unit_of(number) for number, row in enumerate(rows)]
     with asked.out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["case", "command", "processor seconds", "times the import of cvxpy", "printed"])
-        for name, command, seconds, people in rows:
-            writer.writerow([name, command, f"{float(str(seconds)):.2f}", f"{float(str(seconds)) / unit:.2f}", people])
-    slow = sorted((row for row in rows if float(str(row[2])) > PROMISED * unit), key=lambda row: -float(str(row[2])))
-    print(f"import cvxpy: {unit:.2f} s; {len(slow)} of {len(rows)} commands take more than {PROMISED:g} times as long")
-    for name, command, seconds, _ in slow[:40]:
-        print(f"  {name} | {command} | {seconds:.2f} s | {float(str(seconds)) / unit:.1f}")
+        for (name, command, seconds, people), ratio in zip(rows, times, strict=True):
+            writer.writerow([name, command, f"{float(str(seconds)):.2f}", f"{ratio:.2f}", people])
+    slow = sorted((pair for pair in zip(times, rows, strict=True) if pair[0] > PROMISED), key=lambda pair: -pair[0])
+    print(f"import cvxpy: {min(units):.2f} to {max(units):.2f} s")
+    print(f"{len(slow)} of {len(rows)} commands take more than {PROMISED:g} times as long")
+    for ratio, (name, command, seconds, _) in slow[:40]:
+        print(f"  {name} | {command} | {seconds:.2f} s | {ratio:.1f}")
 
 
 if __name__ == "__main__":
