@@ -28,7 +28,7 @@ from ldpopt_survey.cli.arguments import (
 if TYPE_CHECKING:
     from ldpopt_survey.collect.aggregate import Counts
     from ldpopt_survey.sample.analysis import Analysis, Findings
-    from ldpopt_survey.sample.respondents import Differences
+    from ldpopt_survey.sample.respondents import Differences, Respondents
     from ldpopt_survey.survey import Survey
 
 
@@ -286,7 +286,8 @@ def compare(
             assert by is not None
             differences, tests = people.compare(by, names, against)
             title = f"Groups of {by}, {people.n:,} respondents"
-            notes = notes_of(people.rows.counts, *_notes_on_fewer(differences, people.n), analysis)
+            fewer = [*_notes_without_reports(differences, people), *_notes_on_fewer(differences, people.n)]
+            notes = notes_of(people.rows.counts, *fewer, analysis)
         else:
             other_plan = read_plan(wave[0])
             other_people = Respondents.read(other_plan, wave[1], flags.analysis(other_plan), (), flags.unlabelled)
@@ -296,8 +297,22 @@ def compare(
                 "The waves are taken to be of different people; of the same people, whose answers agree from wave to "
                 "wave, the intervals are too long."
             )
-            notes = notes_of(people.rows.counts, other_people.rows.counts, wave_note, analysis)
+            without = dict.fromkeys(
+                note
+                for wave_people in (people, other_people)
+                for note in _notes_without_reports(differences, wave_people)
+            )
+            notes = notes_of(people.rows.counts, other_people.rows.counts, *without, wave_note, analysis)
     flags.show(difference_table(title, differences, tests, flags.level, notes))
+
+
+def _notes_without_reports(differences: Differences, people: Respondents) -> list[str]:
+    """A note for each question that is not compared, since nobody reports on it."""
+    from ldpopt_survey.reports.survey import no_estimate_in_words
+
+    compared = {question for question, _, _ in differences}
+    left_out = [name for name in people.plan.answers if name not in compared and not people.has_reports(name).any()]
+    return [no_estimate_in_words(name) for name in left_out]
 
 
 def _notes_on_fewer(differences: Differences, people: int) -> list[str]:

@@ -36,7 +36,7 @@ def for_r(plan: Plan, reports: str | Path, analysis: Analysis | None = None) -> 
     The table has one row per respondent, in the order of the reports, with these columns:
 
     - ``weight`` (raked, if margins are known), ``stratum``, ``cluster``, and the public columns of the plan;
-    - a number for each answer of each question, empty without a report;
+    - a number for each answer of each question, empty without a report; none for a question that nobody reports on;
     - with a jackknife, a bootstrap or given replicates ``rw1``, ``rw2`` and so on.
 
     A finite population correction is left out, since R would remove a part of the channels' noise with it.
@@ -53,7 +53,10 @@ def for_r(plan: Plan, reports: str | Path, analysis: Analysis | None = None) -> 
             columns[name] = rows.columns[column].tolist()
     columns |= {f"public.{name}": rows.columns[name].tolist() for name in plan.carry}
     questions: dict[str, list[str]] = {}
-    for name in plan.answers:
+    with_reports = [name for name in plan.answers if selection.has_reports(name).any()]
+    if not with_reports:
+        raise invalid("reports", "a report of a question", Phrase("none"))
+    for name in with_reports:
         labels, values = _numbers(selection, name)
         questions[name] = [f"{name}: {as_text(label)}" for label in labels]
         is_empty_row = np.isnan(values[:, 0])

@@ -267,7 +267,7 @@ class Respondents(Selection):
         """Compare the groups of a public column with one of them, and test that all are equal.
 
         by : the public column.
-        questions : by default all whose proportions are estimated.
+        questions : by default all whose proportions are estimated, and that have a report.
         against : the group with which the others are compared; the first by default.
 
         The result has the differences, and for each question a test of independence of answer and group, where there is
@@ -284,9 +284,8 @@ class Respondents(Selection):
             raise invalid("group", f"one of {', '.join(names[:8])}", base)
         differences: Differences = {}
         tests = {}
-        shares = [name for name in self.plan.answers if self.plan.part(name).measure == "shares"]
         self._require_shares("groups", questions)
-        for question in [self.plan.part(name).name for name in questions] or shares:
+        for question in [self.plan.part(name).name for name in questions] or self._shares_with_reports():
             answered = self.answered(question)
             if without := [name for name in names if not (answered & (groups == name)).any()]:
                 condition = json.dumps(f"{by} != {without[0]}", ensure_ascii=False)
@@ -303,6 +302,13 @@ class Respondents(Selection):
             with suppress(InvalidInput):  # too few units for a test, or reports that do not vary
                 tests[question] = self.two_way(question, by).independence()
         return differences, tests
+
+    def _shares_with_reports(self) -> list[str]:
+        """List the questions whose proportions are estimated; `InvalidInput` if none has a report."""
+        shares = [name for name in self.plan.answers if self.plan.part(name).measure == "shares"]
+        if not (names := [name for name in shares if self.has_reports(name).any()]):
+            raise invalid("reports", "a report of a question with proportions", Phrase("none"))
+        return names
 
     def logit(self, formula: str, reference: Label = None) -> Regression:
         """Fit a logistic or multinomial regression for the respondents of the analysis.
@@ -475,7 +481,7 @@ def against_wave(
 ) -> tuple[Differences, dict[str, TestResult]]:
     """Compare two waves: the second minus the first, by question, with tests of no change.
 
-    questions : by default all that both waves have.
+    questions : by default all that both waves have with reports.
 
     The channels may differ. `InvalidInput` unless both waves ask the `questions` with the same answers.
     """
@@ -488,13 +494,15 @@ def against_wave(
         for name in shares
         if second_categories.get(name) == first_categories[name] and second.plan.part(name).measure == "shares"
     ]
-    names = list(questions) or shared
+    names = list(questions) or [
+        name for name in shared if first.has_reports(name).any() and second.has_reports(name).any()
+    ]
     if unknown := [name for name in names if name not in shared]:
         expected = f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})"
         raise invalid("question", expected, unknown[0])
     refuse_repeated_reports(first.rows.counts.sources, second.rows.counts.sources)
     if not names:
-        raise InvalidInput("waves: the two waves have no question with the same answers")
+        raise InvalidInput("waves: the two waves have no question with the same answers and reports of both")
     differences: Differences = {}
     tests = {}
     for name in names:

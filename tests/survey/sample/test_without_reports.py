@@ -60,6 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "answers.csv").write_text("region,a,b,c\n" + "\n".join(lines) + "\n")
     (path / "plan.json").write_text(PLAN.to_json())
     privatize(PLAN, path / "answers.csv", path / "reports.csv", Simulated(rng))
+    privatize(PLAN, path / "answers.csv", path / "reports-2.csv", Simulated(rng))
     (path / "answers.csv").unlink()
     return path
 
@@ -258,3 +259,18 @@ def test_the_command_says_which_wave_alone_has_reports(folder: Path, tmp_path: P
         assert "b: reports of the later wave alone." in said
         assert "c: reports of the earlier wave alone." in said
         assert "a: reports" not in said
+
+
+def test_groups_and_waves_are_compared_in_the_questions_with_reports(run: Run) -> None:
+    """North and south report on a and b; c is named in a note, as between two waves."""
+    where = ("--where", "region != east", "--where", "region != west")
+    for said in (run("compare", "--by", "region", *where), run("compare", "--wave", "plan.json", "reports-2.csv")):
+        assert "c: no estimate (no report of the question)." in said
+        assert {"a", "b"} <= {line.split()[0] for line in said.splitlines() if line.strip()}
+
+
+def test_r_has_the_questions_with_reports(run: Run, tmp_path: Path) -> None:
+    run("to-r", "--out", str(tmp_path / "r"))
+    script = next((tmp_path / "r").glob("*.R")).read_text()
+    assert "a: yes" in script
+    assert "c: " not in script
