@@ -524,8 +524,12 @@ def _merge_reports(channel: Channel, utility: FisherInformation, D: int, max_err
     return np.ascontiguousarray(weights[:, order])
 
 
+MAX_MERGES_TRIED = 20
+"""The most pairs of reports whose merging is computed, of those that lose the least by a formula."""
+
+
 def _cheapest_merges(weights: Integers, utility: FisherInformation) -> list[tuple[int, int]]:
-    """The pairs of reports whose merging leaves the least sum of variances, up to rounding; all where none is left.
+    """The pairs of reports whose merging leaves the least sum of variances, up to rounding: at most `MAX_MERGES_TRIED`.
 
     The sum is the trace of F^T J^-1 F but for a constant, where J is the sum of q q^T / (q @ pilot) over the reports q.
     Merging the reports a and b subtracts v v^T from J. Here v = (p_b a - p_a b) / sqrt(p_a p_b (p_a + p_b)), and p_a is
@@ -550,8 +554,9 @@ def _cheapest_merges(weights: Integers, utility: FisherInformation) -> list[tupl
     remaining = 1 - form(columns.T @ inverse @ columns)
     losses = np.full(len(first), np.inf)
     np.divide(np.maximum(form(loadings.T @ loadings), 0), remaining, out=losses, where=remaining > 1e-9)
-    is_smallest = losses <= losses.min() + 1e-6 * float(np.sum(loadings**2 / masses))
-    return list(zip(first[is_smallest].tolist(), second[is_smallest].tolist(), strict=True))
+    smallest = np.argsort(losses, kind="stable")[:MAX_MERGES_TRIED]
+    smallest = smallest[losses[smallest] <= losses.min() + 1e-6 * float(np.sum(loadings**2 / masses))]
+    return list(zip(first[smallest].tolist(), second[smallest].tolist(), strict=True))
 
 
 def paper_files(survey: PaperSurvey) -> dict[str, bytes]:

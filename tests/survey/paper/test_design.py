@@ -192,7 +192,7 @@ def test_a_sheet_keeps_the_cap_on_eta_of_its_plan(asked, device):
     for question, planned in zip(paper.plan.questions, plan.questions, strict=True):
         proof = question.channel.proof()
         assert proof.epsilon <= planned.epsilon
-        assert proof.eta <= planned.eta
+        assert proof.eta <= planned.eta_cap
 
 
 def test_a_sheet_that_exceeds_eta_is_named_with_both_numbers():
