@@ -27,7 +27,7 @@ from ldpopt.design.constraints import LocalDP
 from ldpopt.design.estimation.method import proofs_by_pricing
 from ldpopt.design.estimation.policy import columns_for
 from ldpopt.design.estimation.prices import distinct_sets
-from ldpopt.design.estimation.program_mixture import Mixture, log_scale, new_rows, refuses_thresholds
+from ldpopt.design.estimation.program_mixture import Mixture, least_cap, log_scale, new_rows, refuses_thresholds
 from ldpopt.design.estimation.program_thresholds import (
     CONTRAST_STARTS,
     FINE_INPUTS,
@@ -124,6 +124,9 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         """Find the channel of the best mixture of columns, and its multipliers."""
         utility: Any = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
+        reported_share = 1.0
+        if eta is not None and eta < (least := least_cap(columns.epsilon)):
+            eta, reported_share = least, eta / least
         k, rng = utility.size, np.random.default_rng(utility.size)
         tolerance = tolerance_for(k) if self.gap is None else self.gap
         final_accuracy = (FINAL_GAP if problem.proving else UNPROVED_FINAL_GAP) * tolerance
@@ -207,6 +210,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             np.where(priced_sets, columns.epsilon, 0.0), program.fewer(solution, priced_sets), NEGLIGIBLE_EXACT
         )
         matrix = mixture.matrix(columns, log_scale(columns.epsilon))
+        if reported_share < 1:
+            matrix = np.hstack([reported_share * matrix, np.full((k, 1), 1 - reported_share)])
 
         def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (utility, reduced_problem.constraints, channel, utility.prior)

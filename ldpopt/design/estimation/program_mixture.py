@@ -47,6 +47,7 @@ LEAVING_FACTOR = 100  # Columns leave if they lose more than this many times the
 # A round is solved to a gap this many times smaller than the largest gain of columns outside the round before.
 GAIN_TO_GAP = 30
 MIN_RELATIVE_CAP = 0.1  # For Newton's method, relative to the widest total variation.
+SMALLEST_CAP = 1e-9  # Without a proof
 
 
 def no_estimate(problem: Problem) -> str:
@@ -309,7 +310,7 @@ def by_newton(criterion: Criterion, columns: Columns, eta: float | None) -> bool
             return False
     elif isinstance(columns, StaircaseColumns) and MAX_INPUTS_ALL_STARTED < columns.k <= MAX_INPUTS_ALL_PRICED:
         k = columns.k
-        if eta is not None and not eta >= MIN_RELATIVE_CAP * math.tanh(columns.epsilon / 2):
+        if eta is not None and not eta >= least_cap(columns.epsilon):
             return False  # Most reports are uninformative: other units are needed.
     else:
         return False
@@ -335,7 +336,7 @@ def refuses_thresholds(problem: Problem, takes_cap: bool = False) -> str:
     """Return the reason to refuse a problem; empty for a suitable one.
 
     It must be a sum or largest of variances at one pilot under LocalDP. A method may take a cap on total variation,
-    too. The cap must leave more than a few informative reports.
+    too. For a proof the cap must leave more than a few informative reports.
     """
     utility = problem.utility
     if reason := no_estimate(problem):
@@ -350,6 +351,15 @@ def refuses_thresholds(problem: Problem, takes_cap: bool = False) -> str:
         return str(error)
     if not 1e-6 <= columns.epsilon <= 20 or (eta is not None and not takes_cap):
         return "it takes LocalDP alone, with an epsilon from 1e-6 to 20"
-    if eta is not None and not eta >= MIN_RELATIVE_CAP * math.tanh(columns.epsilon / 2):
+    if eta is not None and not eta >= (least_cap(columns.epsilon) if problem.proving else SMALLEST_CAP):
         return "the cap on total variation leaves few informative reports"
     return ""
+
+
+def least_cap(epsilon: float) -> float:
+    """Return the least cap on total variation for Newton's method.
+
+    Within a smaller one, part of the best channel for this cap is as good as any: the variances of the best channels
+    are in proportion to 1/eta, and a public coin may leave out the report.
+    """
+    return MIN_RELATIVE_CAP * math.tanh(epsilon / 2)

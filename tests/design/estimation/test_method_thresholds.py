@@ -22,6 +22,7 @@ from ldpopt.design.estimation.method_thresholds import ThresholdColumns
 from ldpopt.design.estimation.program import fisher_program
 from ldpopt.design.estimation.program_thresholds import ThresholdProgram
 from ldpopt.errors import InvalidInput
+from ldpopt.privacy import total_variation
 from ldpopt.values import deadline
 
 
@@ -170,6 +171,20 @@ def test_a_cap_without_a_gap_or_with_few_informative_reports_is_refused():
         optimal_channel(utility, [LocalDP(1.0), TotalVariation(0.2)], method=ThresholdColumns())
     with pytest.raises(InvalidInput, match="few informative reports"):
         optimal_channel(utility, [LocalDP(1.0), TotalVariation(0.01)], method=ThresholdColumns(gap=1e-3))
+
+
+@pytest.mark.parametrize("share", [0.09, 1e-5])
+def test_a_small_cap_leaves_out_reports_of_the_best_channel_for_a_larger_one(share):
+    """The variances are in proportion to 1/eta; cone programs of all patterns have the same value."""
+    pilot = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
+    utility = FisherInformation(pilot, MVOptimal((np.eye(5) - pilot).T))
+    eta = share * math.tanh(1.0)
+    within = [LocalDP(2.0), TotalVariation(eta)]
+    found = optimal_channel(utility, within, method=ThresholdColumns(1e-3), certify=False)
+    assert found.value == pytest.approx(optimal_channel(utility, within, certify=False).value, rel=1e-3)
+    assert float(total_variation(found.channel)) <= eta
+    larger = optimal_channel(utility, [LocalDP(2.0), TotalVariation(0.15)], method=ThresholdColumns(1e-3))
+    assert found.value * eta == pytest.approx(larger.value * 0.15, rel=1e-3)
 
 
 @pytest.mark.full
