@@ -249,7 +249,7 @@ class BookletDesigner:
         else:
             unit_gap = COARSE_UNIT_GAP if self._is_coarse else UNIT_GAP
             gap = unit_gap if is_one and not units[0].plain else JOINT_GAP
-            channel = channel_for_targets(targets, pilot, constraints, deadline, gap, self._known(units))
+            channel = channel_for_targets(targets, pilot, constraints, deadline, gap, self._nearest_channel(units))
         if is_one and units[0].options and eta is None and not further:
             return self._better_for_options(units[0], channel), None
         if is_one:
@@ -260,16 +260,16 @@ class BookletDesigner:
             best = response_booklet if min(response_booklet.rates.values()) > min(best.rates.values()) else best
         return best.channel, None
 
-    def _known(self, units: tuple[Unit, ...]) -> Channel | None:
+    def _nearest_channel(self, units: tuple[Unit, ...]) -> Channel | None:
         """Return the channel of one unit at the nearest epsilon where it is known, if this design is coarse."""
         if not self._is_coarse or len(units) > 1:
             return None
-        known = [
+        channels = [
             (abs(budget[0] - self.epsilon), result[0])
             for (budget, *rest), result in self.channels.items()
             if result is not None and rest == [units[0].kind, None]
         ]
-        return min(known, key=lambda pair: pair[0], default=(0.0, None))[1]
+        return min(channels, key=lambda pair: pair[0], default=(0.0, None))[1]
 
     def _better_for_options(self, unit: Unit, searched: Channel) -> Channel:
         """Return the better of two channels for options: the searched one, and the known one for uniform options."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ldpopt.errors import Phrase, invalid
+from ldpopt.errors import InvalidInput, Phrase, invalid
 from ldpopt.files.escapes import csv_text
 from ldpopt.values.distribution import Array
 from ldpopt.values.labels import as_text
@@ -55,7 +55,7 @@ def for_r(plan: Plan, reports: str | Path, analysis: Analysis | None = None) -> 
     questions: dict[str, list[str]] = {}
     with_reports = [name for name in plan.answers if selection.has_reports(name).any()]
     if not with_reports:
-        raise invalid("reports", "a report of a question", Phrase("none"))
+        raise InvalidInput("reports: nobody has a report")
     for name in with_reports:
         labels, values = _numbers(selection, name)
         questions[name] = [f"{name}: {as_text(label)}" for label in labels]

@@ -267,7 +267,7 @@ class Respondents(Selection):
         """Compare the groups of a public column with one of them, and test that all are equal.
 
         by : the public column.
-        questions : by default all whose proportions are estimated, and that have a report.
+        questions : by default all with proportions and a report.
         against : the group with which the others are compared; the first by default.
 
         The result has the differences, and for each question a test of independence of answer and group, where there is
@@ -307,7 +307,7 @@ class Respondents(Selection):
         """List the questions whose proportions are estimated; `InvalidInput` if none has a report."""
         shares = [name for name in self.plan.answers if self.plan.part(name).measure == "shares"]
         if not (names := [name for name in shares if self.has_reports(name).any()]):
-            raise invalid("reports", "a report of a question with proportions", Phrase("none"))
+            raise InvalidInput("reports: no question with proportions has a report")
         return names
 
     def logit(self, formula: str, reference: Label = None) -> Regression:

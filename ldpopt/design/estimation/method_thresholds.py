@@ -125,8 +125,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         utility: Any = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
         reported_share = 1.0
-        if eta is not None and eta < (least := least_cap(columns.epsilon)):
-            eta, reported_share = least, eta / least
+        if eta is not None and eta < (searched_eta := least_cap(columns.epsilon)):
+            eta, reported_share = searched_eta, eta / searched_eta
         k, rng = utility.size, np.random.default_rng(utility.size)
         tolerance = tolerance_for(k) if self.gap is None else self.gap
         final_accuracy = (FINAL_GAP if problem.proving else UNPROVED_FINAL_GAP) * tolerance

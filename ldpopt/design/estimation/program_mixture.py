@@ -359,7 +359,7 @@ def refuses_thresholds(problem: Problem, takes_cap: bool = False) -> str:
 def least_cap(epsilon: float) -> float:
     """Return the least cap on total variation for Newton's method.
 
-    Within a smaller one, part of the best channel for this cap is as good as any: the variances of the best channels
-    are in proportion to 1/eta, and a public coin may leave out the report.
+    Within a smaller cap, a public coin may leave out reports of the best channel for this one. That is as good as any
+    channel, since the variances of the best channels are in proportion to 1/eta there.
     """
     return MIN_RELATIVE_CAP * math.tanh(epsilon / 2)

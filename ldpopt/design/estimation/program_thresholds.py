@@ -332,7 +332,7 @@ class ThresholdProgram:
 
         Each round adds columns that gain.
 
-        - `gap` : the relative gap at which the search will end, after other steps.
+        - `gap` : the relative gap of the whole search, which other steps end.
         - `draws` : so many random thresholds of the contrasts themselves are among the first sets.
         """
         k = len(self.prior)

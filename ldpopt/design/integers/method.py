@@ -212,10 +212,10 @@ def _improved(task: Task, starts: list[Integers]) -> list[Integers]:
 def _climbed(moves: Moves, starts: list[Integers]) -> Iterator[Integers]:
     """Make a few moves from each start, and go on from those whose error is not far above the least."""
     deadline = moves.task.problem.deadline
-    begun = [moves.climb(weights, FIRST_CLIMB_MOVES) for weights in deadline.rounds(starts)]
-    best = max(map(moves.worth_of_weights, begun), default=-math.inf)
+    channels = [moves.climb(weights, FIRST_CLIMB_MOVES) for weights in deadline.rounds(starts)]
+    best = max(map(moves.worth_of_weights, channels), default=-math.inf)
     least_worth = best - MAX_BEHIND * abs(best) if math.isfinite(best) else best
-    for weights in begun:
+    for weights in channels:
         goes_on = moves.worth_of_weights(weights) >= least_worth and not deadline.over()
         yield moves.climb(weights) if goes_on else weights
 

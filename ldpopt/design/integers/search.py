@@ -160,7 +160,7 @@ class Moves:
         steps = self._steps(columns)
         if len(columns) <= MAX_FEW_INPUTS:
             changed = [columns[:, :, None] + sign * steps.T[:, None] for sign in (1, -1)]
-            takes, gives = (self._is_feasible(each.min(axis=0), each.max(axis=0)) for each in changed)
+            takes, gives = (self._is_feasible(grid.min(axis=0), grid.max(axis=0)) for grid in changed)
             return Neighbours(columns, steps, takes, gives)
         ordered, rows = np.sort(columns, axis=0), steps.argmax(axis=1)  # A step changes one row.
         low, high = (
