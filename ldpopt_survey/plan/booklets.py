@@ -365,17 +365,19 @@ def needs_of(
     unit: Unit,
     known_design: tuple[float, float | None, float] | None = None,
     channels: DesignedChannels | None = None,
+    coarse: bool = False,
 ) -> Needs:
     """Return the requirement of a unit in the form that `split_within` takes.
 
     known_design : as in `SharedNeeds`. It replaces designs of questions that share a report.
     channels : as for `BookletDesigner`.
+    coarse : True for a comparison, where channels for a pilot near the unit's own are not tried.
     """
     if unit.plain and unit.questions[0].scores is None and unit.as_one and not unit.finer:
         return unit.pilot, unit.questions[0].target
 
     def required(epsilon: float, eta: float | None) -> float:
-        planner = BookletPlanner([unit], epsilon, eta, certify=False, channels=channels)
+        planner = BookletPlanner([unit], epsilon, eta, search_joint=not coarse, certify=False, channels=channels)
         return planner.plan("one question", UNLIMITED).one_question_to_estimate
 
     return SharedNeeds(len(unit.cells), unit.kind, required, known_design)

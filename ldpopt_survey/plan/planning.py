@@ -402,7 +402,7 @@ class Planning:
             }
         )
         units = (*self.common_units, *self.shared_units)
-        needs = {unit.name: needs_of(unit, known_designs.get(unit.name), self.channels) for unit in units}
+        needs = {unit.name: needs_of(unit, known_designs.get(unit.name), self.channels, coarse=True) for unit in units}
         curves: KnownCurves = {}
         try:
             split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=1, known_curves=curves)
