@@ -286,7 +286,7 @@ def compare(
             assert by is not None
             differences, tests = people.compare(by, names, against)
             title = f"Groups of {by}, {people.n:,} respondents"
-            fewer = [*_notes_without_reports(differences, people), *_notes_on_fewer(differences, people.n)]
+            fewer = [*_notes_without_reports(people), *_notes_on_fewer(differences, people.n)]
             notes = notes_of(people.rows.counts, *fewer, analysis)
         else:
             other_plan = read_plan(wave[0])
@@ -297,22 +297,18 @@ def compare(
                 "The waves are taken to be of different people; of the same people, whose answers agree from wave to "
                 "wave, the intervals are too long."
             )
-            without = dict.fromkeys(
-                note
-                for wave_people in (people, other_people)
-                for note in _notes_without_reports(differences, wave_people)
-            )
+            without = _notes_without_reports(people, other_people)
             notes = notes_of(people.rows.counts, other_people.rows.counts, *without, wave_note, analysis)
     flags.show(difference_table(title, differences, tests, flags.level, notes))
 
 
-def _notes_without_reports(differences: Differences, people: Respondents) -> list[str]:
-    """A note for each question that is not compared, since nobody reports on it."""
+def _notes_without_reports(*waves: Respondents) -> list[str]:
+    """A note for each question that nobody of a wave reports on."""
     from ldpopt_survey.reports.survey import no_estimate_in_words
+    from ldpopt_survey.sample.analysis import questions_without_reports
 
-    compared = {question for question, _, _ in differences}
-    left_out = [name for name in people.plan.answers if name not in compared and not people.has_reports(name).any()]
-    return [no_estimate_in_words(name) for name in left_out]
+    names = (name for wave in waves for name in questions_without_reports(wave.plan, dict.fromkeys(wave.with_reports)))
+    return [no_estimate_in_words(name) for name in dict.fromkeys(names)]
 
 
 def _notes_on_fewer(differences: Differences, people: int) -> list[str]:

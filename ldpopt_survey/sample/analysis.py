@@ -233,6 +233,11 @@ class Selection(ByValue):
         return np.asarray(np.logical_and.reduce([self.included, *has_report]))
 
     @property
+    def with_reports(self) -> tuple[str, ...]:
+        """The questions of the plan that an included respondent has a report of."""
+        return tuple(name for name in self.plan.answers if self.has_reports(name).any())
+
+    @property
     def n(self) -> int:
         """The number of respondents who fulfill every condition."""
         return int(self.included.sum())

@@ -53,8 +53,7 @@ def for_r(plan: Plan, reports: str | Path, analysis: Analysis | None = None) -> 
             columns[name] = rows.columns[column].tolist()
     columns |= {f"public.{name}": rows.columns[name].tolist() for name in plan.carry}
     questions: dict[str, list[str]] = {}
-    with_reports = [name for name in plan.answers if selection.has_reports(name).any()]
-    if not with_reports:
+    if not (with_reports := selection.with_reports):
         raise InvalidInput("reports: nobody has a report")
     for name in with_reports:
         labels, values = _numbers(selection, name)

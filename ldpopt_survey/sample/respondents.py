@@ -305,8 +305,8 @@ class Respondents(Selection):
 
     def _shares_with_reports(self) -> list[str]:
         """List the questions whose proportions are estimated; `InvalidInput` if none has a report."""
-        shares = [name for name in self.plan.answers if self.plan.part(name).measure == "shares"]
-        if not (names := [name for name in shares if self.has_reports(name).any()]):
+        names = [name for name in self.with_reports if self.plan.part(name).measure == "shares"]
+        if not names:
             raise InvalidInput("reports: no question with proportions has a report")
         return names
 
@@ -494,9 +494,8 @@ def against_wave(
         for name in shares
         if second_categories.get(name) == first_categories[name] and second.plan.part(name).measure == "shares"
     ]
-    names = list(questions) or [
-        name for name in shared if first.has_reports(name).any() and second.has_reports(name).any()
-    ]
+    reported = {*first.with_reports} & {*second.with_reports}
+    names = list(questions) or [name for name in shared if name in reported]
     if unknown := [name for name in names if name not in shared]:
         expected = f"one that both waves ask with the same answers ({', '.join(shared) or 'none'})"
         raise invalid("question", expected, unknown[0])
