@@ -21,10 +21,12 @@ from ldpopt.design.estimation.program_mixture import (
     new_rows,
     no_estimate,
     prices_at,
+    searched_cap,
     single_contrast,
+    with_erasures,
 )
 from ldpopt.design.estimation.proof import EquivalenceDual
-from ldpopt.design.estimation.staircase import Columns
+from ldpopt.design.estimation.staircase import Columns, StaircaseColumns
 from ldpopt.design.kernel.certificate import Certificate
 from ldpopt.design.patterns.program import zero_sum
 from ldpopt.design.problems.problem import Problem
@@ -88,6 +90,9 @@ class EstimationColumns(
         """Find the channel of the best mixture of columns, and its multipliers."""
         utility: FisherInformation = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
+        reported_share = 1.0
+        if not problem.proving and isinstance(columns, StaircaseColumns):
+            eta, reported_share = searched_cap(eta, columns.epsilon)
         is_fine = utility.size <= MAX_CERTIFIED_CATEGORIES or columns.line or by_newton(utility.criterion, columns, eta)
         gap = CERTIFIED_GAP if is_fine else BRACKET_GAP if columns.exact else COARSE_GAP
         gap = gap if problem.proving else max(gap, BRACKET_GAP)
@@ -97,6 +102,7 @@ class EstimationColumns(
         else:
             (mixture, prior), tolerance = _minimax(utility, task), BRACKET_GAP
         matrix = mixture.fewer(utility, columns, eta).matrix(columns, log_scale(columns.epsilon))
+        matrix = with_erasures(matrix, reported_share)
 
         def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             best = mixture

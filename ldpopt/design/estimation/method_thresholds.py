@@ -27,7 +27,14 @@ from ldpopt.design.constraints import LocalDP
 from ldpopt.design.estimation.method import proofs_by_pricing
 from ldpopt.design.estimation.policy import columns_for
 from ldpopt.design.estimation.prices import distinct_sets
-from ldpopt.design.estimation.program_mixture import Mixture, least_cap, log_scale, new_rows, refuses_thresholds
+from ldpopt.design.estimation.program_mixture import (
+    Mixture,
+    log_scale,
+    new_rows,
+    refuses_thresholds,
+    searched_cap,
+    with_erasures,
+)
 from ldpopt.design.estimation.program_thresholds import (
     CONTRAST_STARTS,
     FINE_INPUTS,
@@ -57,6 +64,7 @@ CAPACITY_GROWTH = 1.2  # Growth of the number of columns that stay, whenever the
 # units of the tolerance.
 FIRST_GAP, ACCURACY_DIVISOR, FINAL_GAP = 0.1, 10, 0.03
 UNPROVED_FINAL_GAP = 0.2  # Without a proof
+MAX_VAIN_ROUNDS, NEGLIGIBLE_CHANGE = 3, 0.01  # Rounds that change the value by less, in the same units
 PRICE_MARGIN = 0.3  # By how much prices are raised before no column is shown to gain, in the same units
 MAX_ANSWERS_ENUMERATED = 6  # Up to this many answers of a question, the first program has all its patterns.
 
@@ -124,9 +132,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         """Find the channel of the best mixture of columns, and its multipliers."""
         utility: Any = problem.utility
         columns, eta = columns_for(utility, problem.constraints)
-        reported_share = 1.0
-        if eta is not None and eta < (searched_eta := least_cap(columns.epsilon)):
-            eta, reported_share = searched_eta, eta / searched_eta
+        eta, reported_share = searched_cap(eta, columns.epsilon)
         k, rng = utility.size, np.random.default_rng(utility.size)
         tolerance = tolerance_for(k) if self.gap is None else self.gap
         final_accuracy = (FINAL_GAP if problem.proving else UNPROVED_FINAL_GAP) * tolerance
@@ -140,7 +146,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         sets, accuracy, start = program.first(first_sets, rng), 1.0, None
         relaxation: AnyRelaxation | None = None
         is_last, previous_value, previous_gain = False, math.inf, math.inf
-        is_improved = False
+        is_improved, vain_rounds = False, 0
         capacity = float(k) * (np.linalg.matrix_rank(centered_factor) + 1)
         can_improve = self.gap is not None and not problem.proving
         paired_dual = None if can_improve and k <= FINE_INPUTS else program.paired(final_accuracy)
@@ -195,7 +201,10 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
                 capacity *= CAPACITY_GROWTH
             previous_gain = largest_gain
             is_kept = program.near_best(solution, sets, round(capacity))
-            expected_accuracy = 0.0 if is_improved else largest_gain / ACCURACY_DIVISOR
+            # Columns that gain without changing the value may join and leave again and again.
+            vain_rounds = vain_rounds + 1 if value_change <= NEGLIGIBLE_CHANGE * tolerance else 0
+            is_finer = is_improved or vain_rounds >= MAX_VAIN_ROUNDS
+            expected_accuracy = 0.0 if is_finer else largest_gain / ACCURACY_DIVISOR
             accuracy = max(accuracy / pace.largest_drop, min(accuracy, expected_accuracy))
             sets, start = (
                 np.vstack([sets[is_kept], new_sets]),
@@ -209,9 +218,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         mixture = Mixture(
             np.where(priced_sets, columns.epsilon, 0.0), program.fewer(solution, priced_sets), NEGLIGIBLE_EXACT
         )
-        matrix = mixture.matrix(columns, log_scale(columns.epsilon))
-        if reported_share < 1:
-            matrix = np.hstack([reported_share * matrix, np.full((k, 1), 1 - reported_share)])
+        matrix = with_erasures(mixture.matrix(columns, log_scale(columns.epsilon)), reported_share)
 
         def prove(reduced_problem: Problem, channel: Channel) -> Iterator[Certificate]:
             fields = (utility, reduced_problem.constraints, channel, utility.prior)

@@ -363,3 +363,20 @@ def least_cap(epsilon: float) -> float:
     channel, since the variances of the best channels are in proportion to 1/eta there.
     """
     return MIN_RELATIVE_CAP * math.tanh(epsilon / 2)
+
+
+def searched_cap(eta: float | None, epsilon: float) -> tuple[float | None, float]:
+    """Return the cap on total variation of the search, and the share of its channel's reports that `eta` lets stand.
+
+    The search has the cap `least_cap` in place of a smaller one.
+    """
+    if eta is None or eta >= (searched_eta := least_cap(epsilon)):
+        return eta, 1.0
+    return searched_eta, eta / searched_eta
+
+
+def with_erasures(matrix: Array, reported_share: float) -> Array:
+    """Return the channel (k, m + 1) that reports by `matrix` (k, m) for a share of respondents, or `matrix` for all."""
+    if reported_share == 1:
+        return matrix
+    return np.hstack([reported_share * matrix, np.full((len(matrix), 1), 1 - reported_share)])

@@ -347,7 +347,8 @@ class _Program:
         schur_complement = point.form[:k, :k] - np.outer(last_column, last_column) / point.form[k, k]
         inner = self.factor.T @ schur_complement @ self.factor
         values, vectors = np.linalg.eigh((inner + inner.T) / 2)
-        kernel = (vectors / np.sqrt(values)) @ vectors.T @ self.factor.T @ schur_complement
+        roots = np.sqrt(np.maximum(values, 1e-12 * values.max()))  # some contrasts may hardly count
+        kernel = (vectors / roots) @ vectors.T @ self.factor.T @ schur_complement
         total = kernel.sum(axis=1)
         rows = rows - 2 * total @ kernel + float(total @ total) * self.prior
         kernel = kernel - total[:, None] * self.prior

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpopt.design.estimation.branches import MAX_SEARCH_NODES, Branches
+from ldpopt.design.estimation.exchanges import Exchanges
 from ldpopt.design.estimation.prices import Charges, Prices, distinct_sets
 from ldpopt.design.estimation.program import FisherSolution, reduce_weights
 from ldpopt.design.estimation.program_dual import best_squares
@@ -83,6 +84,12 @@ class ThresholdProgram:
             sets = np.vstack([sets, pairs])
         return distinct_sets(np.vstack([sets, np.eye(k, dtype=bool), scores > level, best]))[0]
 
+    @property
+    def supports(self) -> Members:
+        """List the inputs that each contrast is about, such as those who are asked a question, and the others."""
+        is_concerned = np.abs(self.factor.T) > 1e-9 * np.abs(self.factor).max(initial=0.0)
+        return np.vstack([is_concerned, ~is_concerned])
+
     def masses(self, sets: Members) -> Array:
         """Compute (n,) the probabilities of the columns."""
         return np.asarray(np.where(sets, self.ratio, 1.0) @ self.prior)
@@ -117,25 +124,27 @@ class ThresholdProgram:
         random_directions = rng.normal(size=(RANDOM_STARTS, len(solution.kernel)))
         random_directions *= largest_norm / np.linalg.norm(random_directions, axis=1, keepdims=True)
         end_sets = self.climbed(solution, np.vstack([directions, random_directions]))
-        if self.equal_inputs is None:
-            return end_sets
         best = np.argsort(-self.gains(solution, end_sets), kind="stable")[:MAX_RELABELED]
         return distinct_sets(np.vstack([end_sets, *self.relabel(end_sets[best], rng)]))[0]
 
     @cached_property
-    def equal_inputs(self) -> npt.NDArray[np.intp] | None:
-        """Numbers (k,) of the groups of inputs of equal probability; None if all probabilities differ."""
-        groups = np.unique(np.round(np.log(self.prior), 9), return_inverse=True)[1]
-        return None if groups.max() == len(groups) - 1 else groups
+    def exchanges(self) -> Exchanges:
+        """The exchanges of inputs that leave the problem as it is."""
+        return Exchanges(self.prior, self.factor)
 
     def relabel(self, sets: Members, rng: np.random.Generator) -> list[Members]:
-        """Copy sets with inputs of equal probability exchanged at random: with equal roles, their gains are equal.
+        """Copy sets with inputs exchanged at random that have equal roles, so that their gains are equal.
 
-        The best mixture then has all of these columns, of which a search finds a few.
+        The best mixture then has all of these columns, of which a search finds a few. Where no contrasts may be
+        exchanged, inputs of equal probability are.
         """
-        if (groups := self.equal_inputs) is None:
+        copies = []
+        if self.exchanges.classes:
+            return [sets[:, self.exchanges.draw(rng)] for _ in range(RELABELED_COPIES)]
+        groups = np.unique(np.round(np.log(self.prior), 9), return_inverse=True)[1]
+        if groups.max() == len(groups) - 1:
             return []
-        by_group, copies = np.argsort(groups, kind="stable"), []
+        by_group = np.argsort(groups, kind="stable")
         for _ in range(RELABELED_COPIES):
             order = np.argsort(groups + rng.random(sets.shape), axis=1)
             copy = np.empty_like(sets)
@@ -339,7 +348,8 @@ class ThresholdProgram:
         scores = rng.normal(size=(draws, self.factor.shape[1])) @ self.factor.T
         levels = np.take_along_axis(np.sort(scores, axis=1), rng.integers(0, k - 1, size=(len(scores), 1)), axis=1)
         extreme_sets = np.vstack([np.zeros((1, k), dtype=bool), np.eye(k, dtype=bool), ~np.eye(k, dtype=bool)])
-        sets = np.vstack([extreme_sets, new_rows(distinct_sets(np.vstack([sets, scores > levels]))[0], extreme_sets)])
+        sets = np.vstack([sets, scores > levels, self.supports])
+        sets = np.vstack([extreme_sets, new_rows(distinct_sets(sets)[0], extreme_sets)])
         columns = self.spread_columns(sets)
         weights, improved = balance(columns, np.full(len(sets), 1 / len(sets))), None
         least_value, least_gain, idle_rounds = math.inf, max(IMPROVING_GAIN, gap / 2), 0

@@ -69,11 +69,14 @@ def _start(
     For many inputs it is the best of several draws, as the moves from there are many.
     """
     best, best_worth, has_many_inputs = None, -math.inf, task.inputs > MAX_SOME_INPUTS
+    is_any_allowed = False
     for noise in NOISE_WEIGHTS * (DRAWS_MANY_INPUTS if has_many_inputs else 1):
         weights = _draw(task, low, high, preferences[:, _systematic_sample(chances, m, rng)], noise, rng)
-        if task.allows(weights) and (value := worth_of_weights(worth, weights)) > best_worth:
-            best, best_worth = weights, value
-        if (best is not None and not has_many_inputs) or (best is None and noise == NOISE_WEIGHTS[-1]):
+        if task.allows(weights):
+            is_any_allowed = True
+            if (value := worth_of_weights(worth, weights)) > best_worth:
+                best, best_worth = weights, value
+        if (best is not None and not has_many_inputs) or (not is_any_allowed and noise == NOISE_WEIGHTS[-1]):
             break
     return best
 

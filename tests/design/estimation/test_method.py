@@ -21,6 +21,7 @@ from ldpopt.design import (
 )
 from ldpopt.errors import InvalidInput
 from ldpopt.mechanisms import subset_selection
+from ldpopt.privacy import local_dp, total_variation
 
 SKEWED = np.array([0.9, 0.025, 0.025, 0.025, 0.025])
 
@@ -304,3 +305,17 @@ def test_shares_of_questions_under_a_cap_are_certified(shape, epsilon, eta):
     errors = [optimal_channel(FisherInformation(share), constraints).value for share in shares]
     whole = [math.sqrt(error + square) for error, square in zip(errors, squares, strict=True)]
     assert design.value <= (sum(whole) ** 2 - sum(squares)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("criterion", [AOptimal(), MVOptimal()])
+@pytest.mark.parametrize("eta", [1e-3, 0.05, 0.09])
+def test_a_small_cap_without_a_proof_is_met_by_erasing_reports(criterion, eta):
+    """It is as good as the design that is searched for within this cap, and certified."""
+    prior = np.array([0.94, *[0.01] * 6])
+    utility, constraints = FisherInformation(prior, criterion), [LocalDP(4.0), TotalVariation(eta)]
+    certified = optimal_channel(utility, constraints)
+    design = optimal_channel(utility, constraints, certify=False)
+    assert certified.certified
+    assert design.value == pytest.approx(certified.value, rel=2e-4)
+    assert float(total_variation(design.channel)) <= eta
+    assert float(local_dp(design.channel)) <= 4.0
