@@ -135,10 +135,17 @@ def noncentral_power(level: Any, degrees: int, noncentrality: float) -> Power:
 
     It uses the noncentral distribution.
     """
-    from scipy.stats import ncx2
-
     critical = scipy.special.chdtri(degrees, check_level(level, "level")) if degrees else math.inf
-    return Power(float(ncx2.sf(critical, degrees, noncentrality)) if degrees else 0.0, False)
+    return Power(_noncentral_tail(critical, degrees, noncentrality) if degrees else 0.0, False)
+
+
+def _noncentral_tail(x: float, degrees: int, noncentrality: float) -> float:
+    """Compute the probability that noncentral chi-squared exceeds x."""
+    if (cumulative := float(scipy.special.chndtr(x, degrees, noncentrality))) < 0.999:
+        return 1 - cumulative
+    from scipy.stats import ncx2  # half a second, for a tail that the difference from 1 does not tell accurately
+
+    return float(ncx2.sf(x, degrees, noncentrality))
 
 
 def goodness_of_fit(data: Any, channel: ChannelLike, p0: ArrayLike) -> TestResult:
@@ -284,14 +291,14 @@ def respondents_for_power(
         raise invalid("p1", "a distribution whose reports differ from those of p0", "one that gives the same reports")
     if power <= level:
         return 1
-    from scipy.stats import ncx2
-
     critical = scipy.special.chdtri(null.degrees, level)
     upper = 1.0
-    while ncx2.sf(critical, null.degrees, upper) < power:
+    while _noncentral_tail(critical, null.degrees, upper) < power:
         upper *= 2
     lower = 0.0 if upper == 1.0 else upper / 2
-    noncentrality = brentq(lambda x: ncx2.sf(critical, null.degrees, x) - power, lower, upper, xtol=1e-10 * upper)
+    noncentrality = brentq(
+        lambda x: _noncentral_tail(critical, null.degrees, x) - power, lower, upper, xtol=1e-10 * upper
+    )
     return max(1, math.ceil(float(noncentrality) / noncentrality_per_report))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from ldpopt_survey.plan.booklet import (
     booklet_of,
     channel_for_targets,
     merge_rare_reports,
+    merged_channels,
 )
 from ldpopt_survey.plan.booklet_rules import (
     MAX_CAPPED_CELLS,
@@ -39,7 +41,7 @@ from ldpopt_survey.plan.booklet_rules import (
 from ldpopt_survey.plan.number_points import MIN_POINTS, points_of, points_of_part
 from ldpopt_survey.plan.numbers_and_sets import multi_select
 from ldpopt_survey.plan.precision import limits, no_channel_found, prior_for_search
-from ldpopt_survey.plan.smaller_epsilon import channel_at_smaller_epsilon
+from ldpopt_survey.plan.smaller_epsilon import LEAST_EXCESS, Attempt, fewest, smaller_epsilons
 from ldpopt_survey.plan.table_targets import FurtherTargets, shares_and_targets
 from ldpopt_survey.plan.units import (
     Target,
@@ -66,11 +68,37 @@ others that share a report."""
 SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 """Of respondents who report on one unit alone, tried where a channel is searched for several together."""
 
-DesignedChannels = dict[tuple[Any, ...], tuple[Channel, Design | None] | None]
-"""Channels with their designs, if these were searched, by budget, kinds of units and further targets.
+SMOOTHER_PILOTS = 3, 4
+"""Places in `DesignedChannels.attempts` of the smoothed pilots that are tried where estimates rest on rare reports."""
 
-A budget begins with its epsilon. None where a design is out of reach.
-"""
+MAX_MERGING_COST = 1.03
+"""The factor by which rare reports may raise the respondents for targets where they are merged."""
+
+MAX_VAIN_MERGES = 20
+"""Of so many rare reports, merged one after another without saving respondents, the last one is the end."""
+
+
+@dataclass(frozen=True, eq=False)
+class DesignedChannels:
+    """Channels that are designed already.
+
+    - `by_kind` : with their designs, if these were searched, by budget, kinds of units and further targets. A budget
+      begins with its epsilon. It is None where a design is out of reach.
+    - `attempts` : for units whose estimates rest on rare reports, by kind, eta, and place of the pilot of the search. 0
+      is the unit's own pilot, and then come those of `smoothed_units`.
+    """
+
+    by_kind: dict[tuple[Any, ...], tuple[Channel, Design | None] | None] = field(default_factory=dict)
+    attempts: dict[tuple[Any, float | None, int], list[Attempt]] = field(default_factory=dict)
+
+    def attempts_for(self, unit: Unit, place: int) -> list[Attempt]:
+        """Return the attempts for a unit and a pilot of the search, within any eta."""
+        return [
+            attempt
+            for (kind, _, other_place), attempts in self.attempts.items()
+            if (kind, other_place) == (unit.kind, place)
+            for attempt in attempts
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +115,7 @@ class BookletDesigner:
     eta: float | None
     search_joint: bool = True
     certify: bool = True
-    channels: DesignedChannels = field(default_factory=dict)
+    channels: DesignedChannels = field(default_factory=DesignedChannels)
 
     @property
     def _is_coarse(self) -> bool:
@@ -103,14 +131,14 @@ class BookletDesigner:
         """
         budget = self.epsilon, self.eta, self.search_joint, self.certify
         key = (budget, *(unit.kind for unit in units), None if further is None else further.kind)
-        if key not in self.channels:
+        if key not in self.channels.by_kind:
             try:
-                self.channels[key] = self._channel_for_shares(units, further, deadline)
+                self.channels.by_kind[key] = self._channel_for_shares(units, further, deadline)
             except (InvalidInput, SolverError):  # of too many cells under a cap, say
                 if deadline.late or len(units) == 1 or further:
                     raise
-                self.channels[key] = None
-        if (result := self.channels[key]) is None:
+                self.channels.by_kind[key] = None
+        if (result := self.channels.by_kind[key]) is None:
             return None
         channel, design = result
         pilot, targets = shares_and_targets(units, further)
@@ -125,68 +153,95 @@ class BookletDesigner:
     def _channel_for_shares(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
     ) -> tuple[Channel, Design | None] | None:
-        """Return the result of `_design`; for a single unit, a channel for a pilot near its own if that is better.
+        """Return the result of `_design`; for a single unit, a channel that needs fewer respondents if one is found.
 
-        The search may fail at a share near 0. Estimates by the best channel may rest on rare reports, so that their
-        intervals need many more respondents than the targets.
+        The search may fail at a share near 0, and is then made at a pilot near the unit's own. Estimates by the best
+        channel may rest on rare reports, so that their intervals need many more respondents than the targets. Then
+        channels of smaller epsilons and for smoother pilots are tried.
         """
         if len(units) > 1 or further:
             return self._design(units, further, deadline)
-        best: tuple[Channel, Design | None] | None = None
-        found_units: tuple[Unit, ...] | None = None
-        best_units, fewest, error = units, math.inf, SolverError("no channel")
-        rests_on_rare_reports = True
-        for nearby in (units, *smoothed_units(units)):
+        pilots, error = (units, *smoothed_units(units)), SolverError("no channel")
+        result: tuple[Channel, Design | None] | None = None
+        place, attempts = 0, list[Attempt]()
+        for place, searched in enumerate(pilots):
+            known_attempts = self.channels.attempts.get((units[0].kind, self.eta, place), [])
+            if not self.certify and any(a.excess > 0 and a.epsilon <= self.epsilon for a in known_attempts):
+                break  # At this epsilon reports are rare, too.
             try:
-                result = self._design(nearby, further, deadline, prove=self.certify and nearby is units)
+                result = self._design(searched, further, deadline, prove=self.certify and searched is units)
             except SolverError as failure:
                 if deadline.late:
                     raise
                 error = failure
                 continue
-            if result is None:  # some share is 0
-                continue
-            booklet = booklet_of(units, result[0], None, *product_of(units))
-            required = self.respondents(booklet)
-            if found_units is None and booklet.respondents < math.inf:
-                found_units = nearby
-            if best is None or required < fewest:
-                best, best_units, fewest = (result[0], result[1] if nearby is units else None), nearby, required
-            if required <= booklet.respondents * (1 + BOOKLET_RTOL) < math.inf:
-                rests_on_rare_reports = False
+            if result is not None and (start := self._attempt(units, result[0])).for_targets < math.inf:
+                if start.required <= start.for_targets * (1 + BOOKLET_RTOL):
+                    return start.channel, result[1] if start.channel is result[0] and searched is units else None
+                attempts = [start]
                 break
-            if self._is_coarse and not units[0].plain:
-                return best
-        if best is None:
+        else:
             raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
-        if not rests_on_rare_reports or found_units is None:
-            return best
-        for nearby in (found_units,) if best_units is found_units else (found_units, best_units):
-            if (smaller := self._channel_at_smaller_epsilon(units, nearby, fewest, deadline)) is not None:
-                best = smaller, None
-                fewest = self.respondents(booklet_of(units, smaller, None, *product_of(units)))
+        attempts = self._at_smaller_epsilons(units, place, searched, deadline, attempts)
+        for smoother in () if self._is_coarse else SMOOTHER_PILOTS:
+            others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, rivals=attempts)
+            attempts = min(attempts, others, key=fewest)
+        best = min(attempts, key=lambda a: a.required).channel
+        is_designed = result is not None and best is result[0] and searched is units
+        return best, result[1] if is_designed and result is not None else None
+
+    def _attempt(self, units: tuple[Unit, ...], channel: Channel) -> Attempt:
+        """Return a channel of this epsilon with the respondents that it needs.
+
+        Where estimates rest on rare reports, these are merged while that costs the targets little.
+        """
+        pilot, targets = product_of(units)
+
+        def attempt_with(merged: Channel) -> Attempt:
+            booklet = booklet_of(units, merged, None, pilot, targets)
+            return Attempt(self.epsilon, merged, booklet.respondents, self._reports_to_estimate(booklet))
+
+        first = best = attempt_with(channel)
+        vain_merges = 0
+        for merged in islice(merged_channels(channel, pilot), 1, None):
+            if not best.excess > LEAST_EXCESS or vain_merges >= MAX_VAIN_MERGES:
+                break
+            attempt = attempt_with(merged)
+            if not attempt.for_targets <= first.for_targets * MAX_MERGING_COST:
+                break
+            vain_merges = 0 if attempt.required < best.required else vain_merges + 1
+            best = min(best, attempt, key=lambda a: a.required)
         return best
 
-    def _channel_at_smaller_epsilon(
-        self, units: tuple[Unit, ...], nearby: tuple[Unit, ...], fewest: float, deadline: Deadline
-    ) -> Channel | None:
-        """Return a channel of a smaller epsilon that needs less than `fewest` respondents; None if there is none.
+    def _at_smaller_epsilons(
+        self,
+        units: tuple[Unit, ...],
+        place: int,
+        searched: tuple[Unit, ...],
+        deadline: Deadline,
+        start: Sequence[Attempt] = (),
+        rivals: Sequence[Attempt] = (),
+    ) -> list[Attempt]:
+        """Return the attempts of `smaller_epsilons` for a unit, besides `start`.
 
-        nearby : the units with the pilots of the search.
+        - `searched` : the unit with the pilot of the search, at `place` in `DesignedChannels.attempts`.
         """
 
-        def design_at(epsilon: float) -> tuple[Channel, float, float] | None:
+        def design_at(epsilon: float) -> Attempt | None:
             designer = replace(self, epsilon=epsilon, search_joint=False, certify=False)
             try:
-                design_result = designer._design(nearby, None, deadline, prove=False)
+                result = designer._design(searched, None, deadline, prove=False)
             except SolverError:
                 return None
-            if design_result is None:
-                return None
-            booklet = booklet_of(units, design_result[0], None, *product_of(units))
-            return booklet.channel, booklet.respondents, self._reports_to_estimate(booklet)
+            return None if result is None else designer._attempt(units, result[0])
 
-        return channel_at_smaller_epsilon(design_at, self.epsilon, fewest, deadline)
+        key = units[0].kind, self.eta, place
+        known_attempts = [*start, *self.channels.attempts.get(key, [])]
+        similar_attempts = rivals or self.channels.attempts_for(units[0], place)
+        first_epsilon = min(similar_attempts, key=lambda a: a.required).epsilon if similar_attempts else None
+        attempts = smaller_epsilons(design_at, self.epsilon, deadline, known_attempts, first_epsilon, rivals)
+        self.channels.attempts[key] = [*known_attempts, *(a for a in attempts if a not in known_attempts)]
+        return attempts
 
     def respondents(self, booklet: Booklet) -> float:
         """Return the respondents, unrounded, whose reports on a booklet meet its targets and make them estimable."""
@@ -266,7 +321,7 @@ class BookletDesigner:
             return None
         channels = [
             (abs(budget[0] - self.epsilon), result[0])
-            for (budget, *rest), result in self.channels.items()
+            for (budget, *rest), result in self.channels.by_kind.items()
             if result is not None and rest == [units[0].kind, None]
         ]
         return min(channels, key=lambda pair: pair[0], default=(0.0, None))[1]

@@ -79,17 +79,17 @@ SHARING_QUESTIONS = "names of questions that share the budget (one that everybod
 class Questionnaire:
     """Booklets with their fractions of the respondents, and the number of respondents who meet every target.
 
-    one_question : the number of respondents if every booklet is one question.
-    one_question_to_estimate : the number of them who make all shares estimable, too.
-    single_requirements : for units by name, the respondents who meet its targets if all are asked this unit alone. It
-        has no units whose channels have a smaller epsilon than they may, since their reports would be rare.
+    - `one_question` : the number of respondents if every booklet is one question.
+    - `one_question_to_estimate` : the number of them who make all shares estimable, too.
+    - `single_requirements` : for units by name, the epsilon of their channel and a number of respondents. So many meet
+      its targets and make it estimable if all are asked this unit alone.
     """
 
     shares: BookletShares
     respondents: float
     one_question: float
     one_question_to_estimate: float
-    single_requirements: Mapping[str, float]
+    single_requirements: Mapping[str, tuple[float, float]]
 
 
 class BookletPlanner:
@@ -107,7 +107,7 @@ class BookletPlanner:
     ) -> None:  # fmt: skip
         self.units, self.epsilon, self.eta = tuple(units), epsilon, eta
         self.search_joint = search_joint
-        self.designer = BookletDesigner(epsilon, eta, search_joint, certify, {} if channels is None else channels)
+        self.designer = BookletDesigner(epsilon, eta, search_joint, certify, channels or DesignedChannels())
         unit_by_name = {question.name: unit for unit in self.units for question in unit.questions}
         unit_by_name |= {question.option_of: unit for unit in self.units for question in unit.questions if unit.options}
         if unsuitable_names := [name for pair in table_pairs for name in pair if name not in unit_by_name]:
@@ -155,11 +155,9 @@ class BookletPlanner:
         shares = rational_shares(*best)
         required = respondents_for_shares(shares)
         single_requirements = {
-            single.units[0].name: single.respondents
+            single.units[0].name: (float(local_dp(single.channel)), required_alone)
             for single in singles
-            if single is not None
-            and self.designer.respondents(single) <= single.respondents * (1 + BOOKLET_RTOL)
-            and float(local_dp(single.channel)) > MIN_SPENT_SHARE * self.epsilon
+            if single is not None and (required_alone := self.designer.respondents(single)) < math.inf
         }
         return Questionnaire(
             shares, required, required if best is one_question else one_question[1],
@@ -373,11 +371,12 @@ def needs_of(
     channels : as for `BookletDesigner`.
     coarse : True for a comparison, where channels for a pilot near the unit's own are not tried.
     """
-    if unit.plain and unit.questions[0].scores is None and unit.as_one and not unit.finer:
-        return unit.pilot, unit.questions[0].target
 
-    def required(epsilon: float, eta: float | None) -> float:
+    def design(epsilon: float, eta: float | None) -> tuple[float, float]:
         planner = BookletPlanner([unit], epsilon, eta, search_joint=not coarse, certify=False, channels=channels)
-        return planner.plan("one question", UNLIMITED).one_question_to_estimate
+        questionnaire = planner.plan("one question", UNLIMITED)
+        used_epsilon, _ = questionnaire.single_requirements.get(unit.name, (epsilon, math.inf))
+        is_spent = used_epsilon > MIN_SPENT_SHARE * epsilon
+        return epsilon if is_spent else used_epsilon, questionnaire.one_question_to_estimate
 
-    return SharedNeeds(len(unit.cells), unit.kind, required, known_design)
+    return SharedNeeds(len(unit.cells), unit.kind, design, known_design)

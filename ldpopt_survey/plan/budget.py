@@ -34,6 +34,9 @@ EPSILON_BISECTIONS = 30
 EPSILON_GRID_POINTS, ETA_STEPS, MAX_CAP_GROWTHS = 120, 20, 4
 """How many epsilons are tried for each question where a cap on eta is shared out, too, and how often its parts grow."""
 
+PRICE_STEPS, NEAR_STEP = 20, 1.02
+"""How often the price of eta is bisected, and by what factor respondents first change near those of another split."""
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -111,16 +114,19 @@ def _product_of(parts: Sequence[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SharedNeeds:
-    """Requirement of questions that share a report: the respondents at (epsilon, eta); eta None means no cap.
+    """Requirement of questions that share a report.
 
-    cells : the number of their answers together.
-    kind : equal where the respondents are.
-    known_design : (epsilon, eta, respondents) that stand for a design; between such designs the number is about right.
+    - `cells` : the number of their answers together.
+    - `kind` : equal where the respondents are.
+    - `design` : the epsilon of the channel that is designed within (epsilon, eta), and its respondents. Where reports
+      would be rare, that epsilon is smaller. An eta of None means no cap.
+    - `known_design` : (epsilon, eta, respondents) of the design that needs the fewest. Others need about as many more
+      as at even shares.
     """
 
     cells: int
     kind: object
-    respondents: Callable[[float, float | None], float]
+    design: Callable[[float, float | None], tuple[float, float]]
     known_design: tuple[float, float | None, float] | None = None
 
 
@@ -242,7 +248,7 @@ def split_within(
     for _ in deadline.rounds(range(corrections)):
         if all([curve.refine(split.epsilons[name], split.etas.get(name)) for name, curve in curve_by_part.items()]):
             break
-        split = _split(curve_by_part, budget, other_claims, deadline.inner)
+        split = _split(curve_by_part, budget, other_claims, deadline.inner, split.respondents)
     respondents = max(float(curve(split.epsilons[name], split.etas.get(name))) for name, curve in curve_by_part.items())
     return Split(split.epsilons, math.ceil(respondents * (1 - 1e-12)), split.etas)
 
@@ -297,8 +303,9 @@ class _Shape(_Curve):
     Between the epsilons of these designs the logarithm of the ratio is interpolated linearly in that of epsilon.
     """
 
-    def __init__(self, k: int, design_respondents: Callable[[float, float | None], float]) -> None:
-        self.k, self.design_respondents, self.ratios, self.is_exact = k, design_respondents, dict[float, float](), False
+    def __init__(self, k: int, design: Callable[[float, float | None], tuple[float, float]]) -> None:
+        self.k, self.design, self.ratios = k, design, dict[float, float]()
+        self.best_epsilon, self.fewest = math.inf, 0.0  # More epsilon than the best one saves no respondents.
         self.designed: list[tuple[float, float | None]] = []
 
     def __call__(self, epsilon: Any, eta: Any = None) -> Any:
@@ -306,7 +313,7 @@ class _Shape(_Curve):
         if not self.ratios:
             return shape
         log_epsilons, ratios = zip(*sorted(self.ratios.items()), strict=True)
-        return shape * np.exp(np.interp(np.log(epsilon), log_epsilons, ratios))
+        return np.maximum(shape * np.exp(np.interp(np.log(epsilon), log_epsilons, ratios)), self.fewest)
 
     def smallest_eta(self, epsilons: Array, n: float) -> Array:
         sizes, fall, rise = np.arange(1.0, self.k), np.exp(-epsilons)[:, None], -np.expm1(-epsilons)[:, None]
@@ -319,14 +326,18 @@ class _Shape(_Curve):
         return np.asarray(etas.min(axis=1))
 
     def refine(self, epsilon: float, eta: float | None) -> bool:
-        if self.is_exact or any(_is_near((epsilon, eta), other) for other in self.designed):
+        if any(_is_near((epsilon, eta), other) for other in self.designed):
+            return True
+        if eta is None and epsilon >= self.best_epsilon:
             return True
         self.designed.append((epsilon, eta))
-        respondents = self.design_respondents(epsilon, eta)
+        used_epsilon, respondents = self.design(epsilon, eta)
         if not math.isfinite(respondents):
             raise InvalidInput("budget: expected enough to estimate every question, got too little")
         interpolated = float(self(epsilon, eta))
-        self.put(epsilon, eta, respondents)
+        self.put(epsilon if eta is not None else used_epsilon, eta, respondents)
+        if eta is None and used_epsilon < epsilon:
+            self.best_epsilon, self.fewest = used_epsilon, respondents
         return abs(respondents / interpolated - 1) <= CURVE_RTOL
 
     def put(self, epsilon: float, eta: float | None, respondents: float) -> None:
@@ -355,19 +366,23 @@ class _Sum(_Curve):
 
 
 def _split(
-    curves: Mapping[str, _Curve], budget: Budget, other_claims: Sequence[tuple[float, float]], deadline: Deadline
+    curves: Mapping[str, _Curve],
+    budget: Budget,
+    other_claims: Sequence[tuple[float, float]],
+    deadline: Deadline,
+    expected: float = math.inf,
 ) -> Split:
-    """Return the split with the fewest respondents by the present curves.
+    """Return the split with the fewest respondents by the present curves; `expected` is about their number, if known.
 
     If eta is capped, its parts first satisfy the product rule for 1 - eta. The composition of reports has a smaller
     total variation, so the parts then grow while it stays within the cap.
     """
     if budget.eta == 1:
-        return _split_of(curves, budget, other_claims, math.inf, deadline)
+        return _split_of(curves, budget, other_claims, math.inf, deadline, expected)
     log_budget = -math.log1p(-budget.eta) + math.fsum(math.log1p(-eta) for _, eta in other_claims)
-    split, fewest_respondents = None, math.inf
+    split, fewest_respondents, respondents = None, math.inf, expected
     for _ in range(MAX_CAP_GROWTHS):
-        candidate = _split_of(curves, budget, other_claims, log_budget, deadline)
+        candidate = _split_of(curves, budget, other_claims, log_budget, deadline, respondents)
         parts = [(epsilon, candidate.etas[name]) for name, epsilon in candidate.epsilons.items()]
         respondents = max(
             float(curve(candidate.epsilons[name], candidate.etas[name])) for name, curve in curves.items()
@@ -387,7 +402,9 @@ def _split_of(
     other_claims: Sequence[tuple[float, float]],
     log_budget: float,
     deadline: Deadline,
+    expected: float = math.inf,
 ) -> Split:
+    """Return the split with the fewest respondents; `expected` is about their number, if known."""
     max_epsilon, other_epsilon = budget.epsilon, math.fsum(epsilon for epsilon, _ in other_claims)
 
     def parts_for(n: float) -> dict[str, tuple[float, float]] | None:
@@ -407,8 +424,15 @@ def _split_of(
         etas = {name: eta for name, (_, eta) in pairs.items()} if budget.eta < 1 else {}
         return Split({name: epsilon for name, (epsilon, _) in pairs.items()}, math.ceil(n), etas)
 
-    low = high = max(float(curve(max_epsilon, budget.eta if budget.eta < 1 else None)) for curve in curves.values())
-    while not is_allowed(pairs := parts_for(high)):
+    low = max(float(curve(max_epsilon, budget.eta if budget.eta < 1 else None)) for curve in curves.values())
+    high, step = (expected, NEAR_STEP) if low < expected < math.inf else (low, 2.0)
+    pairs = parts_for(high)
+    while high > low and is_allowed(pairs):
+        if not is_allowed(lower_pairs := parts_for(lower := max(low, high / step))):
+            low = lower
+            break
+        high, pairs, step = lower, lower_pairs, step**2
+    while not is_allowed(pairs):
         if deadline.late:  # even shares, for want of time
             share = (max_epsilon - other_epsilon) / len(curves) * (1 - 1e-12)
             cap = -math.expm1(-log_budget / len(curves)) * (1 - 1e-12) if budget.eta < 1 else 1.0
@@ -420,10 +444,10 @@ def _split_of(
                 float(c(share, equal_parts[name][1] if budget.eta < 1 else None)) for name, c in curves.items()
             )
             return build_split(equal_parts, required)
-        high *= 2
+        low, high = high, high * step
         if not high <= 1e15:
             raise InvalidInput(f"budget: expected enough for {len(curves) + len(other_claims)} questions, got {budget}")
-    low = max(low, high / 2)
+        pairs, step = parts_for(high), min(step**2, 2.0)
     while high > low * (1 + SPLIT_RESPONDENTS) and not deadline.over():
         middle = math.sqrt(low * high)
         if is_allowed(candidate := parts_for(middle)):
@@ -473,7 +497,7 @@ def _smallest_parts(
     if total_cost(places := cheapest_positions(low_price)) > log_budget:
         if total_cost(places := cheapest_positions(high_price)) > log_budget:
             return None
-        for _ in range(50):
+        for _ in range(PRICE_STEPS):
             price = math.sqrt(max(low_price, 1e-9) * high_price)
             if total_cost(candidate := cheapest_positions(price)) > log_budget:
                 low_price = price
@@ -485,11 +509,12 @@ def _smallest_parts(
 def _curve_of(requirement: Needs, max_designed: int, deadline: Deadline) -> _Curve:
     """Return the curve of optimal channels: exact at uniform shares, a `_Shape` beyond `max_designed` answers."""
     if isinstance(requirement, SharedNeeds):
-        shape = _Shape(requirement.cells, requirement.respondents)
+        shape = _Shape(requirement.cells, requirement.design)
         if requirement.known_design is not None:
             epsilon, eta, required = requirement.known_design
             shape.put(epsilon, eta, required)
-            shape.is_exact = True
+            if eta is None:
+                shape.best_epsilon, shape.fewest = epsilon, required
         return shape
     pilot, target = requirement
     planner, k, width = QuestionPlanner(pilot), len(pilot), target if isinstance(target, HalfWidth) else None
@@ -504,7 +529,9 @@ def _curve_of(requirement: Needs, max_designed: int, deadline: Deadline) -> _Cur
 
     if max_designed and width is not None and width.category is None and is_uniform(pilot):
         return _Exact(lambda epsilon: width.unrounded_respondents(variance_at_uniform(k, epsilon)))
-    return _Exact(optimal_respondents) if k <= max_designed else _Shape(k, optimal_respondents)
+    if k <= max_designed:
+        return _Exact(optimal_respondents)
+    return _Shape(k, lambda epsilon, eta: (epsilon, optimal_respondents(epsilon, eta)))
 
 
 def is_uniform(pilot: Array) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,8 +21,6 @@ from ldpopt_survey.plan.booklet_rules import joint_ratio
 from ldpopt_survey.plan.booklets import MIN_SPENT_SHARE, SHARING_QUESTIONS, BookletPlanner, Questionnaire, needs_of
 from ldpopt_survey.plan.budget import (
     Budget,
-    KnownCurves,
-    Needs,
     people_to_invite,
     split_within,
 )
@@ -32,7 +30,7 @@ from ldpopt_survey.plan.planned_question import (
     cells_of,
     planned_question,
 )
-from ldpopt_survey.plan.planned_survey import RARE_REPORTS, PlannedSurvey
+from ldpopt_survey.plan.planned_survey import PlannedSurvey
 from ldpopt_survey.plan.reported_precision import (
     precision_of,
     respondents_for_table,
@@ -52,8 +50,8 @@ from ldpopt_survey.plan.units import Unit, cap_of, respondents_bound, units_of
 SPLIT_PROGRESS = 0.3
 """The share of the progress that the split of the budget is."""
 
-MIN_REPORTS_OF_AN_ANSWER = 4 * RARE_REPORTS
-"""The fewest respondents expected to give an answer with which no interval can rest on too few rare reports."""
+WORTH_SPLITTING = 0.99
+"""A split of the budget is designed if about so few of the respondents of the booklets are enough."""
 
 
 class Planning:
@@ -67,7 +65,7 @@ class Planning:
         self.design = design or spec.design or "booklets"
         self.spec, self.available, self.deadline, self.search_joint = spec, respondents, deadline, search_joint
         self.units = units or tuple(self._with_groups(unit) for unit in units_of(spec.questions))
-        self.channels: DesignedChannels = {} if channels is None else channels
+        self.channels = channels or DesignedChannels()
         self.fixed_units = [unit for unit in self.units if unit.questions[0].epsilon is not None]
         shared = {question.name for question in spec.shared}
         self.shared_units = [unit for unit in self.units if unit not in self.fixed_units and unit.name in shared]
@@ -128,9 +126,11 @@ class Planning:
             eta = None if eta is None else eta * (1 - 1e-12)
             return {**fixed, name: (self.budget.largest_epsilon(self.fixed_claims, eta), eta)}
         turn = self.deadline.part(0.0, SPLIT_PROGRESS).turn(0, 2)
-        split = split_within(
-            _needs(self.common_units), self.budget, self.fixed_claims, turn, booklet_needs=_needs(self.shared_units)
+        needs, booklet_needs = (
+            {unit.name: needs_of(unit, channels=self.channels, coarse=True) for unit in units}
+            for units in (self.common_units, self.shared_units)
         )
+        split = split_within(needs, self.budget, self.fixed_claims, turn, booklet_needs=booklet_needs)
         return fixed | {name: (epsilon, split.etas.get(name)) for name, epsilon in split.epsilons.items()}
 
     @property
@@ -144,9 +144,9 @@ class Planning:
         common_units = [unit for unit in self.units if unit not in self.shared_units]
         deadline = self.deadline.part(SPLIT_PROGRESS, 1.0)
         return {
-            unit.name: BookletPlanner([unit], *self.budgets[unit.name], tables=self._tables([unit])).plan(
-                "one question", deadline.turn(number, len(common_units) + bool(self.shared_units))
-            )
+            unit.name: BookletPlanner(
+                [unit], *self.budgets[unit.name], tables=self._tables([unit]), channels=self.channels
+            ).plan("one question", deadline.turn(number, len(common_units) + bool(self.shared_units)))
             for number, unit in enumerate(common_units)
         }
 
@@ -253,7 +253,7 @@ class Planning:
         """True if splitting the budget, which nobody requested, needs fewer respondents, as at large epsilons."""
         if any(self.spec.groups_of(target) is None for target in self.spec.targets):
             return False
-        return self.spec.design is None and not self.spec.together and self.split < self.respondents
+        return self.spec.design is None and not self.spec.together and self.split < WORTH_SPLITTING * self.respondents
 
     @cached_property
     def _designs(self) -> dict[str, Design]:
@@ -396,28 +396,14 @@ class Planning:
             {}
             if self.booklet_questionnaire is None
             else {
-                name: (*self.budgets[BOOKLET], respondents)
-                for name, respondents in self.booklet_questionnaire.single_requirements.items()
-                if math.isfinite(respondents)
+                name: (epsilon, self.budgets[BOOKLET][1], respondents)
+                for name, (epsilon, respondents) in self.booklet_questionnaire.single_requirements.items()
             }
         )
         units = (*self.common_units, *self.shared_units)
         needs = {unit.name: needs_of(unit, known_designs.get(unit.name), self.channels, coarse=True) for unit in units}
-        curves: KnownCurves = {}
         try:
-            split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=1, known_curves=curves)
-            rare = [unit for unit in units if float(unit.pilot.min()) * split.respondents < MIN_REPORTS_OF_AN_ANSWER]
-            if rare:  # such questions are far from the curves at even shares that the first split begins with
-                split = split_within(needs, self.budget, self.fixed_claims, UNLIMITED, known_curves=curves)
-            respondents = split.respondents
-            for unit in rare:
-                planner = BookletPlanner(
-                    [unit], split.epsilons[unit.name], split.etas.get(unit.name), search_joint=False, certify=False,
-                    channels=self.channels,
-                )  # fmt: skip
-                required = planner.plan("one question", UNLIMITED).one_question_to_estimate
-                respondents = max(respondents, _rounded_up(required))
-            return respondents
+            return split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=2).respondents
         except (InvalidInput, SolverError):
             return math.inf
 
@@ -425,10 +411,6 @@ class Planning:
 def _caps(unit: Unit) -> list[float]:
     """Return the caps on the total variation of a unit's report, and 1."""
     return [1.0, *(question.eta for question in unit.questions if question.eta is not None)]
-
-
-def _needs(units: Sequence[Unit]) -> Mapping[str, Needs]:
-    return {unit.name: needs_of(unit) for unit in units}
 
 
 def _rounded_up(respondents: float) -> int:

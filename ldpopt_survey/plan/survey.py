@@ -77,7 +77,8 @@ def plan_survey(
             if spec.design is None and planning.one_question < planning.respondents and planning.alone is not None:
                 planning = planning.alone
             if planning.better_split:
-                split = Planning(replace(spec, design="split"), respondents, design_deadline).planned()
+                split_spec = replace(spec, design="split")
+                split = Planning(split_spec, respondents, design_deadline, channels=planning.channels).planned()
                 if split.respondents < planning.respondents:
                     planned = replace(split, one_question=planning.one_question)
                 else:
@@ -174,7 +175,7 @@ def respondents_needed(
     questions = tuple(replace(question, epsilon=None) for question in spec.questions)
     requirements: list[BudgetRequirement] = []
     units: tuple[Unit, ...] | None = None
-    channels: DesignedChannels = {}
+    channels = DesignedChannels()
     with watched(time_limit, progress) as deadline:
         for number, epsilon in enumerate(epsilons):
             variant = replace(spec, epsilon=epsilon, questions=questions)

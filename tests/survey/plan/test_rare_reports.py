@@ -17,7 +17,7 @@ from ldpopt_survey.plan.booklet import Booklet
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_for_shares, solve_shares
 from ldpopt_survey.plan.budget import Budget, split_budget
 from ldpopt_survey.plan.precision import HalfWidth
-from ldpopt_survey.plan.smaller_epsilon import channel_at_smaller_epsilon
+from ldpopt_survey.plan.smaller_epsilon import Attempt, fewest, smaller_epsilons
 from ldpopt_survey.plan.survey import respondents_needed
 from ldpopt_survey.plan.units import units_of
 
@@ -60,7 +60,8 @@ def test_the_respondents_of_one_question_and_of_the_table_count_its_rare_reports
     assert planned.plan.question("v").expected == planned.plan.question("v").expected | {
         "respondents": float(planned.respondents)
     }
-    assert planned.respondents > planned.for_targets
+    assert planned.plan.epsilon < 4.0
+    assert planned.respondents >= planned.for_targets
     assert respondents_needed(spec, [5.0])[0].respondents == planned.respondents
 
 
@@ -165,20 +166,54 @@ def test_a_channel_that_is_best_for_one_share_alone_is_replaced() -> None:
 @pytest.mark.parametrize("power", [0.7, 6.0])
 def test_the_epsilon_where_rare_reports_stop_to_cost_is_found_in_a_few_designs(crossing: float, power: float) -> None:
     """The respondents for targets fall with epsilon, those for rare reports rise, and the least of both is sought."""
-    tried = []
 
-    def design_at(epsilon: float) -> tuple[Channel, float, float]:
-        tried.append(epsilon)
-        return Channel(np.eye(2)), 100 * (crossing / epsilon) ** 2, 100 * (epsilon / crossing) ** power
+    def design_at(epsilon: float) -> Attempt:
+        for_targets, to_estimate = 100 * (crossing / epsilon) ** 2, 100 * (epsilon / crossing) ** power
+        return Attempt(epsilon, Channel(np.eye(2)), for_targets, to_estimate)
 
-    fewest = 100 * (4.0 / crossing) ** power
-    assert channel_at_smaller_epsilon(design_at, 4.0, fewest, UNLIMITED) is not None
-    required = [max(design_at(epsilon)[1:]) for epsilon in list(tried)]
-    assert min(required) <= (100 if crossing < 3.5 else min(fewest, 103)) * 1.03
-    assert len(required) <= 10
+    start = design_at(4.0)
+    tried = smaller_epsilons(design_at, 4.0, UNLIMITED, [start])
+    assert fewest(tried) <= (100 if crossing < 3.5 else min(start.required, 103)) * 1.03
+    assert len(tried) <= 8
+    again = smaller_epsilons(design_at, 3.95, UNLIMITED, tried)
+    assert [each for each in tried if each.epsilon <= 3.95] == again[: len(tried) - 1]
+    assert len(again) == len(tried) - 1 or crossing > 3.5
+
+
+def test_a_pilot_that_needs_more_respondents_is_left_after_one_design() -> None:
+    def design_at(epsilon: float) -> Attempt:
+        return Attempt(epsilon, Channel(np.eye(2)), 100 * (2 / epsilon) ** 2, 100 * (epsilon / 2) ** 3)
+
+    rivals = smaller_epsilons(design_at, 4.0, UNLIMITED, [design_at(4.0)])
+    assert fewest(rivals) == pytest.approx(100, rel=0.03)
+    for factor, most in ((1.5, 1), (0.8, 3)):
+
+        def other_design(epsilon: float, factor: float = factor) -> Attempt:
+            tried = design_at(epsilon)
+            return Attempt(epsilon, tried.channel, tried.for_targets * factor, tried.to_estimate * factor)
+
+        others = smaller_epsilons(other_design, 4.0, UNLIMITED, rivals=rivals, first_epsilon=2.1)
+        assert len(others) <= most
+        assert (fewest(others) < fewest(rivals)) == (factor < 1)
 
 
 def test_no_smaller_epsilon_is_taken_where_none_needs_fewer_respondents() -> None:
-    assert channel_at_smaller_epsilon(lambda _: (Channel(np.eye(2)), 50.0, 1e9), 4.0, 100.0, UNLIMITED) is None
-    assert channel_at_smaller_epsilon(lambda _: (Channel(np.eye(2)), np.inf, np.inf), 4.0, 100.0, UNLIMITED) is None
-    assert channel_at_smaller_epsilon(lambda _: None, 4.0, 100.0, UNLIMITED) is None
+    channel = Channel(np.eye(2))
+    start = Attempt(4.0, channel, 50.0, 100.0)
+    rare = smaller_epsilons(lambda epsilon: Attempt(epsilon, channel, 50.0, 1e9), 4.0, UNLIMITED, [start])
+    assert min(rare, key=lambda each: each.required) is start
+    none = smaller_epsilons(lambda epsilon: Attempt(epsilon, channel, np.inf, np.inf), 4.0, UNLIMITED, [start])
+    assert min(none, key=lambda each: each.required) is start
+    assert smaller_epsilons(lambda _: None, 4.0, UNLIMITED, [start]) == [start]
+    assert smaller_epsilons(lambda _: None, 4.0, UNLIMITED) == []
+
+
+@pytest.mark.parametrize(
+    ("pilot", "epsilon", "most"), [([0.998, *[0.00025] * 8], 6.0, 1_700), ([0.94, 0.06], 6.0, 180)]
+)
+def test_merged_reports_cost_fewer_respondents(pilot: list[float], epsilon: float, most: int) -> None:
+    """Reports that tell hardly more than others are merged, so that the fewer ones are less rare."""
+    question = QuestionSpec("v", tuple("abcdefghi"[: len(pilot)]), pilot=pilot)
+    planned = plan_survey(SurveySpec("rare", (question,), epsilon=epsilon))
+    assert planned.respondents <= most
+    assert planned.precision[0].estimable
