@@ -21,6 +21,7 @@ from ldpopt_survey.plan.booklet_rules import joint_ratio
 from ldpopt_survey.plan.booklets import MIN_SPENT_SHARE, SHARING_QUESTIONS, BookletPlanner, Questionnaire, needs_of
 from ldpopt_survey.plan.budget import (
     Budget,
+    KnownCurves,
     people_to_invite,
     split_within,
 )
@@ -60,8 +61,9 @@ class Planning:
     def __init__(
         self, spec: SurveySpec, respondents: int | None, deadline: Deadline, search_joint: bool = True,
         units: tuple[Unit, ...] | None = None, channels: DesignedChannels | None = None,
-        design: str | None = None,
+        design: str | None = None, curves: KnownCurves | None = None,
     ) -> None:  # fmt: skip
+        self.curves: KnownCurves = {} if curves is None else curves
         self.design = design or spec.design or "booklets"
         self.spec, self.available, self.deadline, self.search_joint = spec, respondents, deadline, search_joint
         self.units = units or tuple(self._with_groups(unit) for unit in units_of(spec.questions))
@@ -130,7 +132,9 @@ class Planning:
             {unit.name: needs_of(unit, channels=self.channels, coarse=True) for unit in units}
             for units in (self.common_units, self.shared_units)
         )
-        split = split_within(needs, self.budget, self.fixed_claims, turn, booklet_needs=booklet_needs)
+        split = split_within(
+            needs, self.budget, self.fixed_claims, turn, booklet_needs=booklet_needs, known_curves=self.curves
+        )
         return fixed | {name: (epsilon, split.etas.get(name)) for name, epsilon in split.epsilons.items()}
 
     @property
@@ -403,7 +407,10 @@ class Planning:
         units = (*self.common_units, *self.shared_units)
         needs = {unit.name: needs_of(unit, known_designs.get(unit.name), self.channels, coarse=True) for unit in units}
         try:
-            return split_within(needs, self.budget, self.fixed_claims, UNLIMITED, corrections=2).respondents
+            split = split_within(
+                needs, self.budget, self.fixed_claims, UNLIMITED, corrections=2, known_curves=self.curves
+            )
+            return split.respondents
         except (InvalidInput, SolverError):
             return math.inf
 

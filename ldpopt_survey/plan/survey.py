@@ -78,7 +78,9 @@ def plan_survey(
                 planning = planning.alone
             if planning.better_split:
                 split_spec = replace(spec, design="split")
-                split = Planning(split_spec, respondents, design_deadline, channels=planning.channels).planned()
+                split = Planning(
+                    split_spec, respondents, design_deadline, channels=planning.channels, curves=planning.curves
+                ).planned()
                 if split.respondents < planning.respondents:
                     planned = replace(split, one_question=planning.one_question)
                 else:
