@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 from ldpopt.channel import Channel
@@ -50,6 +50,9 @@ from ldpopt_survey.plan.units import Unit, cap_of, respondents_bound, units_of
 
 SPLIT_PROGRESS = 0.3
 """The share of the progress that the split of the budget is."""
+
+CLOSE_SPLIT = 1.05
+"""A split that needs fewer than so many times the respondents of the booklets is compared more exactly."""
 
 WORTH_SPLITTING = 0.99
 """A split of the budget is designed if about so few of the respondents of the booklets are enough."""
@@ -407,9 +410,11 @@ class Planning:
         units = (*self.common_units, *self.shared_units)
         needs = {unit.name: needs_of(unit, known_designs.get(unit.name), self.channels, coarse=True) for unit in units}
         try:
-            split = split_within(
-                needs, self.budget, self.fixed_claims, UNLIMITED, corrections=2, known_curves=self.curves
+            split_again = partial(
+                split_within, needs, self.budget, self.fixed_claims, UNLIMITED, corrections=1, known_curves=self.curves
             )
+            if (split := split_again()).respondents < CLOSE_SPLIT * self.respondents:
+                split = split_again()
             return split.respondents
         except (InvalidInput, SolverError):
             return math.inf
