@@ -84,8 +84,8 @@ class DesignedChannels:
 
     - `by_kind` : with their designs, if these were searched, by budget, kinds of units and further targets. A budget
       begins with its epsilon. It is None where a design is out of reach.
-    - `attempts` : for units whose estimates rest on rare reports, by kind, eta, and place of the pilot of the search. 0
-      is the unit's own pilot, and then come those of `smoothed_units`.
+    - `attempts` : for units whose estimates rest on rare reports. The keys are kind, eta, and place of the pilot of the
+      search. 0 is the unit's own pilot, and then come those of `smoothed_units`.
     """
 
     by_kind: dict[tuple[Any, ...], tuple[Channel, Design | None] | None] = field(default_factory=dict)
