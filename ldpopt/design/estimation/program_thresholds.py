@@ -138,13 +138,12 @@ class ThresholdProgram:
         The best mixture then has all of these columns, of which a search finds a few. Where no contrasts may be
         exchanged, inputs of equal probability are.
         """
-        copies = []
         if self.exchanges.classes:
             return [sets[:, self.exchanges.draw(rng)] for _ in range(RELABELED_COPIES)]
         groups = np.unique(np.round(np.log(self.prior), 9), return_inverse=True)[1]
         if groups.max() == len(groups) - 1:
             return []
-        by_group = np.argsort(groups, kind="stable")
+        by_group, copies = np.argsort(groups, kind="stable"), []
         for _ in range(RELABELED_COPIES):
             order = np.argsort(groups + rng.random(sets.shape), axis=1)
             copy = np.empty_like(sets)
