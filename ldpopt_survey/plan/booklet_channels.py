@@ -61,7 +61,7 @@ MAX_TABLE_CELLS = 256
 MAX_SET_CELLS = 16
 """The most sets of options, of uneven shares, among which a channel is searched for: about half a second."""
 
-UNIT_GAP, COARSE_UNIT_GAP, JOINT_GAP = 1e-3, 1e-2, 1e-4
+UNIT_GAP, COARSE_UNIT_GAP, JOINT_GAP = 2e-3, 1e-2, 1e-4
 """The relative gaps of the channels of questions that hang on one another, also for a comparison of budgets, and of
 others that share a report."""
 
