@@ -71,6 +71,9 @@ SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 SMOOTHER_PILOTS = 3, 4
 """Places in `DesignedChannels.attempts` of the smoothed pilots that are tried where estimates rest on rare reports."""
 
+NEAR_EPSILON = 0.05
+"""The distance of the logarithms of two epsilons where a channel at one is a good start for the other."""
+
 MAX_MERGING_COST = 1.03
 """The factor by which rare reports may raise the respondents for targets where they are merged."""
 
@@ -316,15 +319,16 @@ class BookletDesigner:
         return best.channel, None
 
     def _nearest_channel(self, units: tuple[Unit, ...]) -> Channel | None:
-        """Return the channel of one unit at the nearest epsilon where it is known, if this design is coarse."""
-        if not self._is_coarse or len(units) > 1:
+        """Return the channel of one unit at the nearest epsilon where it is known; a fine design needs a near one."""
+        if len(units) > 1:
             return None
         channels = [
-            (abs(budget[0] - self.epsilon), result[0])
+            (abs(math.log(budget[0] / self.epsilon)), result[0])
             for (budget, *rest), result in self.channels.by_kind.items()
             if result is not None and rest == [units[0].kind, None]
         ]
-        return min(channels, key=lambda pair: pair[0], default=(0.0, None))[1]
+        distance, channel = min(channels, key=lambda pair: pair[0], default=(math.inf, None))
+        return channel if self._is_coarse or distance < NEAR_EPSILON else None
 
     def _better_for_options(self, unit: Unit, searched: Channel) -> Channel:
         """Return the better of two channels for options: the searched one, and the known one for uniform options."""
