@@ -179,19 +179,17 @@ class BookletDesigner:
                 error = failure
                 continue
             if result is not None and (start := self._attempt(units, result[0])).for_targets < math.inf:
-                if start.required <= start.for_targets * (1 + BOOKLET_RTOL):
-                    return start.channel, result[1] if start.channel is result[0] and searched is units else None
                 attempts = [start]
                 break
         else:
             raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
-        attempts = self._at_smaller_epsilons(units, place, searched, deadline, attempts)
-        for smoother in () if self._is_coarse else SMOOTHER_PILOTS:
-            others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, rivals=attempts)
-            attempts = min(attempts, others, key=fewest)
+        if not attempts or attempts[0].required > attempts[0].for_targets * (1 + BOOKLET_RTOL):
+            attempts = self._at_smaller_epsilons(units, place, searched, deadline, attempts)
+            for smoother in () if self._is_coarse else SMOOTHER_PILOTS:
+                others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, rivals=attempts)
+                attempts = min(attempts, others, key=fewest)
         best = min(attempts, key=lambda a: a.required).channel
-        is_designed = result is not None and best is result[0] and searched is units
-        return best, result[1] if is_designed and result is not None else None
+        return result if result is not None and best is result[0] and searched is units else (best, None)
 
     def _attempt(self, units: tuple[Unit, ...], channel: Channel) -> Attempt:
         """Return a channel of this epsilon with the respondents that it needs.
