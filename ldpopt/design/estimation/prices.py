@@ -235,10 +235,11 @@ class Prices:
         kernel = self.gram[largest_input] / np.sqrt(max(float(self.gram[largest_input, largest_input]), 1e-300))
         return distinct_sets(line_sets(kernel, self.prior, self.rows)[0])[0]
 
+    @np.errstate(over="ignore", invalid="ignore")
     def neighbor_gains(self, sets: Members) -> Array:
         """Compute (n, k) the gains v of the patterns that differ from `sets` (n, k) in one input.
 
-        They are -inf where the difference of the masses is lost to rounding, as at large epsilon.
+        They are -inf where the difference of the masses is lost to rounding or a square overflows, as at large epsilon.
         """
         members, rise = sets.astype(np.float64), self.ratio - 1
         columns, changes = 1 + rise * members, np.where(sets, -rise, rise)
@@ -253,7 +254,8 @@ class Prices:
             price = price + rise * (members * outgoing).sum(axis=1)[:, None] + changes * (outgoing - between)
         is_exact = mass > LEAST_REMAINING_MASS * set_masses
         mass = np.where(is_exact, mass, 1.0)
-        return np.where(is_exact, (gain / mass - price) / mass, -np.inf)
+        gains = (gain / mass - price) / mass
+        return np.where(is_exact & np.isfinite(gains), gains, -np.inf)
 
     def climb(self, starts: Members, count: int, min_gain: float) -> Members:
         """Find patterns with v above `min_gain` by local search.

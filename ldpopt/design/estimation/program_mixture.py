@@ -156,7 +156,7 @@ class MixtureTask:
             if contrast is not None and (columns.line or (self.eta is not None and has_few_weights)):
                 return self.of_contrast(contrast)
         if by_newton(criterion, columns, self.eta):
-            with suppress(SolverError, np.linalg.LinAlgError), np.errstate(all="ignore"):
+            with suppress(SolverError, np.linalg.LinAlgError, OverflowError), np.errstate(all="ignore"):
                 return self.newton(np.vstack([heights, new_rows(self.draw_columns(criterion.diagonal(k)), heights)]))
         return self.by_cones(heights, 0.9 * self.gap)
 

@@ -319,3 +319,15 @@ def test_a_small_cap_without_a_proof_is_met_by_erasing_reports(criterion, eta):
     assert design.value == pytest.approx(certified.value, rel=2e-4)
     assert float(total_variation(design.channel)) <= eta
     assert float(local_dp(design.channel)) <= 4.0
+
+
+@pytest.mark.parametrize("epsilon", [400.0, 700.0])
+@pytest.mark.parametrize("eta", [1e-3, 0.05, 0.1, 0.5])
+def test_a_cap_at_an_epsilon_whose_ratios_overflow(epsilon, eta):
+    """Newton's method has no floats for the square of e^epsilon, and cone programs take its place."""
+    prior = np.array([0.992, *[0.001] * 8])
+    constraints = [LocalDP(epsilon), TotalVariation(eta)]
+    design = optimal_channel(FisherInformation(prior, AOptimal()), constraints, certify=False)
+    assert float(total_variation(design.channel)) <= eta
+    assert float(local_dp(design.channel)) <= epsilon
+    assert math.isfinite(design.value)
