@@ -166,3 +166,15 @@ def test_weights_are_read_only_and_integers() -> None:
         ExactChannel(np.array([[3.0, 1.0], [1.0, 3.0]]), bits=2)
     with pytest.raises(InvalidInput, match="shape"):
         EXACT.loss(np.ones((1, 1)))
+
+
+def test_a_proof_is_computed_anew_when_the_integers_have_changed() -> None:
+    channel = ExactChannel([[3, 1], [1, 3]], bits=2)
+    assert channel.proof() is channel.proof()
+    channel.weights.setflags(write=True)
+    channel.weights[0] = [4, 0]
+    assert channel.proof().ratio is None
+    assert channel.epsilon == math.inf
+    assert channel.eta == 0.75
+    with pytest.raises(CertificateError):
+        channel.verify(2.0)

@@ -38,7 +38,7 @@ LIMIT_POWER, MAX_LIMIT_RATIO = 0.5, 2.0
 MAX_RISE = 1.2  # Momentum begins anew where the criterion rises by a larger factor.
 CAP_POWER = 1.0  # The price of a cap is multiplied by this power of its use.
 LEAST_CAP_PRICES = 1e-6  # Of the criterion, for all caps together: a price may rise again
-LEAST_LIMIT_PRICE = 1e-6  # Of a single variance, relative to the largest
+LEAST_LIMIT_PRICE = 1e-4  # Of a single variance, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def improve(
     columns: Array, prior: Array, factor: Array, limited: bool, eta: float | None, weights: Array, steps: int,
     start: Improved | None,
 ) -> Improved:  # fmt: skip
-    """Compute better `weights` (n,) of `columns` (n, k), each with Y.p = 1, by a number of steps.
+    """Compute better `weights` (n,) of `columns` (n, k), each of two values with Y.p = 1, by a number of steps.
 
     - `factor` : F (k, d), with p.F = 0.
     - `limited` : True to minimize the largest of the variances.
@@ -86,8 +86,9 @@ def improve(
     """
     k, pairs, previous_weights = len(prior), np.zeros((len(prior), len(prior))), weights
     rows = prior if start is None else start.rows
-    x, other = np.triu_indices(k, 1) if eta is not None else np.zeros((2, 0), dtype=np.intp)
-    excess = np.maximum(columns[:, x] - columns[:, other], 0.0)
+    x, other = np.triu_indices(k, 1)
+    rises = columns - columns.min(axis=1, keepdims=True)
+    is_low = (rises == 0).astype(np.float64)  # (Y[x] - Y[x'])_+ is the rise at x where x' is low
     cap_prices = np.zeros(len(x)) if start is None else start.pairs[x, other]
     limits = np.full(factor.shape[1], 1 / factor.shape[1] if limited else 1.0) if start is None else start.limits
     momentum_steps, previous_size = 0, np.inf
@@ -118,12 +119,13 @@ def improve(
         is_used = roots > NEGLIGIBLE_WEIGHT * roots.max()
         if eta is not None:
             unit = value / (len(x) * eta)
-            use = excess.T @ weights / eta
+            use = (rises.T @ (weights[:, None] * is_low))[x, other] / eta
             value += float(cap_prices @ (use - 1)) * eta
             if not cap_prices.any():
                 cap_prices = np.full(len(x), FIRST_CAP_PRICES * unit)
             cap_prices = np.maximum(cap_prices * use**CAP_POWER, LEAST_CAP_PRICES * unit)
-        cap_part = excess @ cap_prices
+            pairs[x, other] = cap_prices
+        cap_part = ((rises @ pairs) * is_low).sum(axis=1)
         if number == 0 and start is None:
             rows = value * prior
         used_columns, used_prices, used_roots = columns[is_used], cap_part[is_used], roots[is_used]
@@ -131,7 +133,6 @@ def improve(
         weights = np.zeros(len(roots))
         weights[is_used] = used_roots / np.sqrt(prices)
         rows = rows - margin * prior
-    pairs[x, other] = cap_prices
     return Improved(weights, np.sqrt(limits)[:, None] * kernel, rows, pairs, limits, variances, value)
 
 

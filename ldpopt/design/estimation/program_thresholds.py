@@ -103,9 +103,8 @@ class ThresholdProgram:
         units = self.units(sets)
         gains = ((units @ solution.kernel.T) ** 2).sum(axis=1) - units @ solution.rows
         if self.eta is not None:
-            first_inputs, second_inputs = np.nonzero(solution.pairs)
-            excess = np.maximum(units[:, first_inputs] - units[:, second_inputs], 0.0)
-            gains = gains - excess @ solution.pairs[first_inputs, second_inputs]
+            rises = (self.ratio - 1) / self.masses(sets)
+            gains = gains - rises * ((sets @ solution.pairs) * ~sets).sum(axis=1)
         return np.asarray(gains)
 
     def size(self, solution: FisherSolution) -> float:
