@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,6 @@ from ldpopt_survey.plan.booklet import (
     booklet_of,
     channel_for_targets,
     merge_rare_reports,
-    merged_channels,
 )
 from ldpopt_survey.plan.booklet_rules import (
     MAX_CAPPED_CELLS,
@@ -41,7 +39,14 @@ from ldpopt_survey.plan.booklet_rules import (
 from ldpopt_survey.plan.number_points import MIN_POINTS, points_of, points_of_part
 from ldpopt_survey.plan.numbers_and_sets import multi_select
 from ldpopt_survey.plan.precision import limits, no_channel_found, prior_for_search
-from ldpopt_survey.plan.smaller_epsilon import LEAST_EXCESS, Attempt, fewest, smaller_epsilons
+from ldpopt_survey.plan.rare_reports import attempt_of
+from ldpopt_survey.plan.smaller_epsilon import (
+    COARSE_LEAST_SAVING,
+    LEAST_SAVING,
+    Attempt,
+    fewest,
+    smaller_epsilons,
+)
 from ldpopt_survey.plan.table_targets import FurtherTargets, shares_and_targets
 from ldpopt_survey.plan.units import (
     Target,
@@ -61,24 +66,26 @@ MAX_TABLE_CELLS = 256
 MAX_SET_CELLS = 16
 """The most sets of options, of uneven shares, among which a channel is searched for: about half a second."""
 
-UNIT_GAP, COARSE_UNIT_GAP, JOINT_GAP = 2e-3, 1e-2, 1e-4
-"""The relative gaps of the channels of questions that hang on one another, also for a comparison of budgets, and of
-others that share a report."""
+UNIT_GAP, JOINT_GAP = 1e-2, 1e-4
+"""The relative gaps of the channels of questions that hang on one another, and of others that share a report.
+
+At the first one they need .1 to .2 % more respondents, and take half of the time that they take at 2e-3.
+"""
 
 SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 """Of respondents who report on one unit alone, tried where a channel is searched for several together."""
 
-SMOOTHER_PILOTS = 3, 4
-"""Places in `DesignedChannels.attempts` of the smoothed pilots that are tried where estimates rest on rare reports."""
+SMOOTHER_PILOTS, LEAST_UNIT_SAVING = (3, 4), 0.1
+"""Places in `DesignedChannels.attempts` of the smoothed pilots that are tried where estimates rest on rare reports.
+
+For questions that hang on one another they are tried where they may save this part of the respondents.
+"""
 
 NEAR_EPSILON = 0.05
 """The distance of the logarithms of two epsilons where a channel at one is a good start for the other."""
 
-MAX_MERGING_COST = 1.03
-"""The factor by which rare reports may raise the respondents for targets where they are merged."""
-
-MAX_VAIN_MERGES = 20
-"""Of so many rare reports, merged one after another without saving respondents, the last one is the end."""
+CLEAR_EXCESS = math.log(4.0)
+"""The logarithm of the ratio of both numbers of respondents by a channel that no other of that epsilon makes small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +96,12 @@ class DesignedChannels:
       begins with its epsilon. It is None where a design is out of reach.
     - `attempts` : for units whose estimates rest on rare reports. The keys are kind, eta, and place of the pilot of the
       search. 0 is the unit's own pilot, and then come those of `smoothed_units`.
+    - `searched` : by epsilon, eta, kinds of units and further targets, the results of searches alone.
     """
 
     by_kind: dict[tuple[Any, ...], tuple[Channel, Design | None] | None] = field(default_factory=dict)
     attempts: dict[tuple[Any, float | None, int], list[Attempt]] = field(default_factory=dict)
+    searched: dict[tuple[Any, ...], Channel] = field(default_factory=dict)
 
     def attempts_for(self, unit: Unit, place: int) -> list[Attempt]:
         """Return the attempts for a unit and a pilot of the search, within any eta."""
@@ -109,8 +118,7 @@ class BookletDesigner:
     """Designs of the channels of booklets, within epsilon (nats) and, if it is capped, eta.
 
     search_joint : True to search for channels of several units that are not known in closed form.
-    certify : False, without `search_joint`, to design coarsely, for a comparison of budgets. Respondents may then be
-        more than the fewest by `COARSE_UNIT_GAP`.
+    certify : False, without `search_joint`, for a comparison of budgets, where smoother pilots are not tried.
     channels : the results so far, by budget and kinds of units; designers may share them.
     """
 
@@ -132,9 +140,7 @@ class BookletDesigner:
 
         `InvalidInput` or `SolverError` if no channel is found for a single unit, for further targets, or in time.
         """
-        budget = self.epsilon, self.eta, self.search_joint, self.certify
-        key = (budget, *(unit.kind for unit in units), None if further is None else further.kind)
-        if key not in self.channels.by_kind:
+        if (key := self._key(units, further)) not in self.channels.by_kind:
             try:
                 self.channels.by_kind[key] = self._channel_for_shares(units, further, deadline)
             except (InvalidInput, SolverError):  # of too many cells under a cap, say
@@ -152,6 +158,11 @@ class BookletDesigner:
             }
             return replace(booklet, rates={**booklet.rates, **power})
         return booklet
+
+    def _key(self, units: tuple[Unit, ...], further: FurtherTargets | None) -> tuple[Any, ...]:
+        """Return the key of the channel of these units in `channels.by_kind`."""
+        budget = self.epsilon, self.eta, self.search_joint, self.certify
+        return (budget, *(unit.kind for unit in units), None if further is None else further.kind)
 
     def _channel_for_shares(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
@@ -172,47 +183,53 @@ class BookletDesigner:
             if not self.certify and any(a.excess > 0 and a.epsilon <= self.epsilon for a in known_attempts):
                 break  # At this epsilon reports are rare, too.
             try:
-                result = self._design(searched, further, deadline, prove=self.certify and searched is units)
+                result, start = self._start(units, searched, deadline)
             except SolverError as failure:
                 if deadline.late:
                     raise
                 error = failure
                 continue
-            if result is not None and (start := self._attempt(units, result[0])).for_targets < math.inf:
+            if start is not None and start.for_targets < math.inf:
                 attempts = [start]
                 break
         else:
             raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
         if not attempts or attempts[0].required > attempts[0].for_targets * (1 + BOOKLET_RTOL):
+            fewest_for_targets = attempts[0].for_targets if attempts else 0.0  # for any pilot of the search
             attempts = self._at_smaller_epsilons(units, place, searched, deadline, attempts)
             for smoother in () if self._is_coarse else SMOOTHER_PILOTS:
+                if fewest(attempts) <= fewest_for_targets * (
+                    1 + (LEAST_SAVING if units[0].plain else LEAST_UNIT_SAVING)
+                ):
+                    break
                 others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, rivals=attempts)
                 attempts = min(attempts, others, key=fewest)
         best = min(attempts, key=lambda a: a.required).channel
         return result if result is not None and best is result[0] and searched is units else (best, None)
 
-    def _attempt(self, units: tuple[Unit, ...], channel: Channel) -> Attempt:
-        """Return a channel of this epsilon with the respondents that it needs.
+    def _start(
+        self, units: tuple[Unit, ...], searched: tuple[Unit, ...], deadline: Deadline
+    ) -> tuple[tuple[Channel, Design | None] | None, Attempt | None]:
+        """Return the result of `_design` for a unit with the pilot of `searched`, and its attempt.
 
-        Where estimates rest on rare reports, these are merged while that costs the targets little.
+        Where estimates of a question by a channel without a proof rest on rare reports, another channel will take its
+        place, so that a proof would be in vain. This is tried where they do by the simplest channel.
         """
-        pilot, targets = product_of(units)
 
-        def attempt_with(merged: Channel) -> Attempt:
-            booklet = booklet_of(units, merged, None, pilot, targets)
-            return Attempt(self.epsilon, merged, booklet.respondents, self._reports_to_estimate(booklet))
+        def designed(prove: bool) -> tuple[tuple[Channel, Design | None] | None, Attempt | None]:
+            result = self._design(searched, None, deadline, prove)
+            return result, None if result is None else self._attempt(units, result[0])
 
-        first = best = attempt_with(channel)
-        vain_merges = 0
-        for merged in islice(merged_channels(channel, pilot), 1, None):
-            if not best.excess > LEAST_EXCESS or vain_merges >= MAX_VAIN_MERGES:
-                break
-            attempt = attempt_with(merged)
-            if not attempt.for_targets <= first.for_targets * MAX_MERGING_COST:
-                break
-            vain_merges = 0 if attempt.required < best.required else vain_merges + 1
-            best = min(best, attempt, key=lambda a: a.required)
-        return best
+        proves = self.certify and searched is units and units[0].plain
+        if proves and self._attempt(units, self.response(units)).excess > 0:
+            result, start = designed(prove=False)
+            if start is not None and start.excess > CLEAR_EXCESS:
+                return result, start
+        return designed(proves)
+
+    def _attempt(self, units: tuple[Unit, ...], channel: Channel) -> Attempt:
+        """Return a channel of this epsilon with the respondents that it needs; rare reports may be merged."""
+        return attempt_of(self.epsilon, channel, *product_of(units))
 
     def _at_smaller_epsilons(
         self,
@@ -240,7 +257,10 @@ class BookletDesigner:
         known_attempts = [*start, *self.channels.attempts.get(key, [])]
         similar_attempts = rivals or self.channels.attempts_for(units[0], place)
         first_epsilon = min(similar_attempts, key=lambda a: a.required).epsilon if similar_attempts else None
-        attempts = smaller_epsilons(design_at, self.epsilon, deadline, known_attempts, first_epsilon, rivals)
+        least_saving = LEAST_SAVING if units[0].plain and not self._is_coarse else COARSE_LEAST_SAVING
+        attempts = smaller_epsilons(
+            design_at, self.epsilon, deadline, known_attempts, first_epsilon, rivals, least_saving
+        )
         self.channels.attempts[key] = [*known_attempts, *(a for a in attempts if a not in known_attempts)]
         return attempts
 
@@ -303,9 +323,13 @@ class BookletDesigner:
                 time_limit=deadline.left, certify=False,
             ).channel  # fmt: skip
         else:
-            unit_gap = COARSE_UNIT_GAP if self._is_coarse else UNIT_GAP
-            gap = unit_gap if is_one and not units[0].plain else JOINT_GAP
-            channel = channel_for_targets(targets, pilot, constraints, deadline, gap, self._nearest_channel(units))
+            gap = UNIT_GAP if is_one and not units[0].plain else JOINT_GAP
+            key = self.epsilon, eta, *(unit.kind for unit in units), None if further is None else further.kind
+            if (known_channel := self.channels.searched.get(key)) is None:
+                start = self._nearest_channel(units)
+                known_channel = channel_for_targets(targets, pilot, constraints, deadline, gap, start)
+                self.channels.searched[key] = known_channel
+            channel = known_channel
         if is_one and units[0].options and eta is None and not further:
             return self._better_for_options(units[0], channel), None
         if is_one:

@@ -32,7 +32,7 @@ from ldpopt_survey.plan.booklet import (
     channel_for_targets,
     merge_rare_reports,
 )
-from ldpopt_survey.plan.booklet_channels import UNIT_GAP, BookletDesigner, DesignedChannels
+from ldpopt_survey.plan.booklet_channels import MAX_UNIT_CELLS, BookletDesigner, DesignedChannels
 from ldpopt_survey.plan.booklet_rules import (
     MAX_CELLS,
     MAX_SEARCHED_QUESTIONS,
@@ -42,7 +42,7 @@ from ldpopt_survey.plan.booklet_rules import (
     saving_at_uniform,
 )
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_for_shares, solve_shares
-from ldpopt_survey.plan.budget import Needs, SharedNeeds
+from ldpopt_survey.plan.budget import COARSE_CURVE_RTOL, CURVE_RTOL, Needs, SharedNeeds
 from ldpopt_survey.plan.precision import limits
 from ldpopt_survey.plan.reweighing import reweighed_channel
 from ldpopt_survey.plan.table_targets import FurtherTargets, Table, cells_targets
@@ -67,6 +67,9 @@ MIN_SPENT_SHARE = 0.98
 
 MAX_TABLE_COST_FACTOR = 1.02
 """How many times the respondents a booklet may need so that its report tells the table of its questions, too."""
+
+ALL_UNITS_GAP = 2e-3
+"""The relative gap of the channel of all questions together."""
 
 MAX_MERGING_LOSS = 5e-3
 """The share of a joint report's precision that may be lost by merging rare reports, before all are weighted again."""
@@ -204,7 +207,7 @@ class BookletPlanner:
         if min(unit.pilot.min() for unit in units) <= 0:
             raise invalid('[budget] design "joint"', "pilots with a share above 0 for each answer", Phrase("a share 0"))
         pilot, targets = product_of(units)
-        channel = channel_for_targets(targets, pilot, limits(self.epsilon, self.eta), deadline, UNIT_GAP)
+        channel = channel_for_targets(targets, pilot, limits(self.epsilon, self.eta), deadline, ALL_UNITS_GAP)
         best = self.designer.without_rare_reports(units, channel, pilot, targets, joint=True)
         alternatives = [self._mixed_booklets(units, deadline)]
         unmerged_rate = min(booklet_of(units, channel, None, pilot, targets).rates.values())
@@ -379,4 +382,5 @@ def needs_of(
         is_spent = used_epsilon > MIN_SPENT_SHARE * epsilon
         return epsilon if is_spent else used_epsilon, questionnaire.one_question_to_estimate
 
-    return SharedNeeds(len(unit.cells), unit.kind, design, known_design)
+    rtol = CURVE_RTOL if unit.plain else COARSE_CURVE_RTOL
+    return SharedNeeds(min(len(unit.cells), MAX_UNIT_CELLS), unit.kind, design, known_design, rtol)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -25,8 +25,14 @@ from ldpopt_survey.plan.spec import SurveySpec
 MAX_DESIGNED_CATEGORIES = 10
 """Up to this many categories the curves are those of optimal channels. Beyond, subset selection gives their shape."""
 
-MAX_CURVE_CORRECTIONS, CURVE_RTOL = 4, 2e-3
-"""The most times that the heights of such curves are corrected, and how near to the channels they then are."""
+MAX_CURVE_CORRECTIONS, CURVE_RTOL, COARSE_CURVE_RTOL = 4, 2e-3, 5e-3
+"""The most times that the heights of such curves are corrected, and how near to the channels they then are.
+
+The second number is for questions that share a report, whose channels are coarse.
+"""
+
+MAX_EXTRAPOLATION, MAX_SLOPE = 0.1, 1.0
+"""How far the logarithm of such a height is a line below the least epsilon of a design, and its largest slope."""
 
 EPSILON_BISECTIONS = 30
 """How often the interval of the largest epsilon of a single question is halved."""
@@ -122,12 +128,14 @@ class SharedNeeds:
       would be rare, that epsilon is smaller. An eta of None means no cap.
     - `known_design` : (epsilon, eta, respondents) of the design that needs the fewest. Others need about as many more
       as at even shares.
+    - `rtol` : how near to those of designs the respondents at the final split are.
     """
 
     cells: int
     kind: object
     design: Callable[[float, float | None], tuple[float, float]]
     known_design: tuple[float, float | None, float] | None = None
+    rtol: float = CURVE_RTOL
 
 
 Needs = tuple[Array, Precision] | SharedNeeds
@@ -221,12 +229,14 @@ def split_within(
     booklet_needs: Mapping[str, Needs] = MappingProxyType({}),
     corrections: int = MAX_CURVE_CORRECTIONS,
     known_curves: KnownCurves | None = None,
+    uncorrected: Container[str] = (),
 ) -> Split:
     """Split a budget within a deadline; the requirement of a question may be a function.
 
     - `max_designed` : as in `split_budget`.
     - `corrections` : the most times that channels are designed at the final split.
     - `known_curves` : of former calls with the same questions and caps, and of this one afterwards.
+    - `uncorrected` : questions whose channels are not designed at the final split.
     - `booklet_needs` : questions that are alternatives for a respondent; the split has their epsilon under `BOOKLET`.
     """
     if not questions and not booklet_needs:
@@ -246,7 +256,8 @@ def split_within(
         curve_by_part[BOOKLET] = _Sum([curves[name] for name in booklet_needs])
     split = _split(curve_by_part, budget, other_claims, deadline.inner)
     for _ in deadline.rounds(range(corrections)):
-        if all([curve.refine(split.epsilons[name], split.etas.get(name)) for name, curve in curve_by_part.items()]):
+        corrected = [(name, curve) for name, curve in curve_by_part.items() if name not in uncorrected]
+        if all([curve.refine(split.epsilons[name], split.etas.get(name)) for name, curve in corrected]):
             break
         split = _split(curve_by_part, budget, other_claims, deadline.inner, split.respondents)
     respondents = max(float(curve(split.epsilons[name], split.etas.get(name))) for name, curve in curve_by_part.items())
@@ -300,11 +311,13 @@ class _Exact(_Curve):
 class _Shape(_Curve):
     """Curve of subset selection at k uniform shares, multiplied by the ratio of the designed channels to it.
 
-    Between the epsilons of these designs the logarithm of the ratio is interpolated linearly in that of epsilon.
+    Between the epsilons of these designs, and a little below, the logarithm of the ratio is linear in that of epsilon.
     """
 
-    def __init__(self, k: int, design: Callable[[float, float | None], tuple[float, float]]) -> None:
-        self.k, self.design, self.ratios = k, design, dict[float, float]()
+    def __init__(
+        self, k: int, design: Callable[[float, float | None], tuple[float, float]], rtol: float = CURVE_RTOL
+    ) -> None:
+        self.k, self.design, self.rtol, self.ratios = k, design, rtol, dict[float, float]()
         self.best_epsilon, self.fewest = math.inf, 0.0  # More epsilon than the best one saves no respondents.
         self.designed: list[tuple[float, float | None]] = []
 
@@ -312,8 +325,14 @@ class _Shape(_Curve):
         shape = (1 - 1 / self.k) / information_at_uniform(self.k, epsilon, eta)
         if not self.ratios:
             return shape
-        log_epsilons, ratios = zip(*sorted(self.ratios.items()), strict=True)
-        return np.maximum(shape * np.exp(np.interp(np.log(epsilon), log_epsilons, ratios)), self.fewest)
+        log_epsilons, ratios = np.array(sorted(self.ratios.items())).T
+        log_epsilon = np.log(epsilon)
+        log_ratio = np.interp(log_epsilon, log_epsilons, ratios)
+        if len(ratios) > 1:  # Below the least epsilon of a design, the line continues a little.
+            slope = (ratios[1] - ratios[0]) / max(log_epsilons[1] - log_epsilons[0], 1e-9)
+            distance = np.clip(log_epsilons[0] - log_epsilon, 0.0, MAX_EXTRAPOLATION)
+            log_ratio = log_ratio - distance * np.clip(slope, -MAX_SLOPE, MAX_SLOPE)
+        return np.maximum(shape * np.exp(log_ratio), self.fewest)
 
     def smallest_eta(self, epsilons: Array, n: float) -> Array:
         sizes, fall, rise = np.arange(1.0, self.k), np.exp(-epsilons)[:, None], -np.expm1(-epsilons)[:, None]
@@ -326,7 +345,7 @@ class _Shape(_Curve):
         return np.asarray(etas.min(axis=1))
 
     def refine(self, epsilon: float, eta: float | None) -> bool:
-        if any(_is_near((epsilon, eta), other) for other in self.designed):
+        if any(_is_near((epsilon, eta), other, self.rtol / 2) for other in self.designed):
             return True
         if eta is None and epsilon >= self.best_epsilon:
             return True
@@ -338,7 +357,7 @@ class _Shape(_Curve):
         self.put(epsilon if eta is not None else used_epsilon, eta, respondents)
         if eta is None and used_epsilon < epsilon:
             self.best_epsilon, self.fewest = used_epsilon, respondents
-        return abs(respondents / interpolated - 1) <= CURVE_RTOL
+        return abs(respondents / interpolated - 1) <= self.rtol
 
     def put(self, epsilon: float, eta: float | None, respondents: float) -> None:
         """Set the curve to the respondents that a design needs."""
@@ -346,10 +365,10 @@ class _Shape(_Curve):
         self.ratios[math.log(epsilon)] = math.log(respondents / shape)
 
 
-def _is_near(first: tuple[float, float | None], second: tuple[float, float | None]) -> bool:
+def _is_near(first: tuple[float, float | None], second: tuple[float, float | None], rtol: float) -> bool:
     """Return True if the numbers of two designs hardly differ, and so their respondents."""
     pairs = zip(first, second, strict=True)
-    return all(a == b or (a and b and abs(a / b - 1) <= CURVE_RTOL / 2) for a, b in pairs)
+    return all(a == b or (a and b and abs(a / b - 1) <= rtol) for a, b in pairs)
 
 
 class _Sum(_Curve):
@@ -509,7 +528,7 @@ def _smallest_parts(
 def _curve_of(requirement: Needs, max_designed: int, deadline: Deadline) -> _Curve:
     """Return the curve of optimal channels: exact at uniform shares, a `_Shape` beyond `max_designed` answers."""
     if isinstance(requirement, SharedNeeds):
-        shape = _Shape(requirement.cells, requirement.design)
+        shape = _Shape(requirement.cells, requirement.design, requirement.rtol)
         if requirement.known_design is not None:
             epsilon, eta, required = requirement.known_design
             shape.put(epsilon, eta, required)

@@ -16,11 +16,20 @@ MAX_SMALLER_EPSILONS, SMALLER_EPSILON_RTOL = 7, 0.05
 FIRST_STEP, LARGEST_STEP = 0.5 * math.log(2.0), 2 * math.log(2.0)
 """The step of the logarithm of epsilon if nothing is known of the excess there, and the largest one."""
 
+LEAST_PART = 0.1
+"""The next epsilon differs from both ends of the interval by at least this part of it."""
+
 USUAL_SLOPES = 4.5, -1.5
 """The slopes of the excess, and of the logarithm of the respondents for targets, in the logarithm of epsilon."""
 
-LEAST_EXCESS, LEAST_SAVING = 0.02, 0.01
-"""The logarithm of the ratio of both numbers of respondents where they count as equal, and the least saving of them."""
+LEAST_RISE, LARGEST_RISE = 3.0, 9.0
+"""The slopes of the excess that are taken for true; between two attempts it also has a random part."""
+
+LEAST_EXCESS = 0.02
+"""The logarithm of the ratio of both numbers of respondents where they count as equal."""
+
+LEAST_SAVING, COARSE_LEAST_SAVING = 0.01, 0.03
+"""The least saving of respondents for which another epsilon is tried; for slow designs, or to compare budgets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +63,13 @@ def smaller_epsilons(
     known_attempts: Sequence[Attempt] = (),
     first_epsilon: float | None = None,
     rivals: Sequence[Attempt] = (),
+    least_saving: float = LEAST_SAVING,
 ) -> list[Attempt]:
     """Return the known attempts, and those of a search for the epsilon that needs the fewest respondents.
 
     At a large epsilon a channel hardly ever sends the report of a rare answer for other answers. With more noise such
     reports are frequent, so that fewer respondents make the intervals accurate. The standard errors are larger then, so
-    the fewest respondents are needed where both numbers are equal. False position finds it.
+    the fewest respondents are needed where both numbers are equal. A bracketed secant method finds it.
 
     - `design_at` : it returns None if no channel is found at an epsilon.
     - `epsilon` (nats) : the largest one.
@@ -67,6 +77,7 @@ def smaller_epsilons(
     - `first_epsilon` : an epsilon near the best one, if it is known.
     - `rivals` : the attempts for the same questions with another pilot of the search. The search ends if their slopes
       predict no fewer respondents than the best of them needs.
+    - `least_saving` : the search ends if it is predicted to save less, on a logarithmic scale.
     """
     attempts, least_failure = [attempt for attempt in known_attempts if attempt.epsilon <= epsilon], math.inf
     for _ in range(MAX_SMALLER_EPSILONS):
@@ -75,20 +86,22 @@ def smaller_epsilons(
         lower = max((a for a in attempts if a.excess <= 0 and a.epsilon <= top), key=lambda a: a.epsilon, default=None)
         low, high = math.log(MIN_EPSILON if lower is None else lower.epsilon), math.log(top)
         nearest = min(attempts, key=lambda a: abs(a.excess), default=None)
+        slopes = _slopes(attempts or rivals)
         if (
             deadline.over()
             or high - low < SMALLER_EPSILON_RTOL
-            or (nearest is not None and abs(nearest.excess) < LEAST_EXCESS)
-            or (nearest is not None and rivals and not _is_promising(nearest, rivals))
+            or (nearest is not None and not _saves(nearest, slopes, attempts, least_saving))
+            or (nearest is not None and rivals and not _saves(nearest, _slopes(rivals), rivals, least_saving))
             # Between both epsilons at least so many are needed for the targets.
-            or (upper is not None and upper.for_targets > fewest(attempts) * (1 - LEAST_SAVING))
+            or (upper is not None and upper.for_targets > fewest(attempts) * (1 - least_saving))
         ):
             break
-        if first_epsilon is not None and lower is None and first_epsilon < top:
-            log_epsilon = math.log(first_epsilon)
+        if first_epsilon is not None and lower is None and (first_epsilon < top or not attempts):
+            log_epsilon = math.log(min(first_epsilon, top))
         else:
             is_open = upper is None and math.isinf(least_failure)
-            log_epsilon = _log_epsilon_between(low, high, lower, upper, _slopes(attempts or rivals)[0], is_open)
+            is_bracketed = lower is not None and upper is not None
+            log_epsilon = _log_epsilon_between(low, high, nearest, slopes[0], is_open, is_bracketed)
         first_epsilon = None
         if (design := design_at(min(math.exp(log_epsilon), top))) is None:
             least_failure = math.exp(log_epsilon)
@@ -103,33 +116,34 @@ def fewest(attempts: Sequence[Attempt]) -> float:
 
 
 def _log_epsilon_between(
-    low: float, high: float, lower: Attempt | None, upper: Attempt | None, rise: float, is_open: bool
+    low: float, high: float, nearest: Attempt | None, rise: float, is_open: bool, is_bracketed: bool
 ) -> float:
     """Return the logarithm of an epsilon between two others, about where both numbers of respondents are equal.
 
-    - `lower`, `upper` : the attempts at these two, if there are any. Their excess is negative and positive.
+    - `nearest` : the attempt whose excess is nearest to 0, if there is any.
     - `rise` : the slope of the excess.
     - `is_open` : True if there was no attempt at the upper one, which may be returned.
+    - `is_bracketed` : True if there were attempts at both, with excesses below and above 0.
     """
-    low_excess = -math.inf if lower is None else lower.excess
-    high_excess = math.inf if upper is None else upper.excess
-    if math.isfinite(low_excess) and math.isfinite(high_excess):
-        share = -low_excess / (high_excess - low_excess)
-        return low + min(max(share, 0.1), 0.9) * (high - low)
-    if math.isfinite(low_excess):
-        step = min(max(-low_excess / rise, FIRST_STEP / 4), LARGEST_STEP)
-        return min(low + step, high) if is_open else min(low + step, (low + high) / 2)
-    step = min(max(high_excess / rise, FIRST_STEP), LARGEST_STEP) if math.isfinite(high_excess) else FIRST_STEP
-    return max(high - step, (low + high) / 2)
+    if nearest is None or not math.isfinite(nearest.excess):
+        return max(high - FIRST_STEP, (low + high) / 2)
+    log_epsilon = math.log(nearest.epsilon) + min(max(-nearest.excess / rise, -LARGEST_STEP), LARGEST_STEP)
+    if is_bracketed and not low < log_epsilon < high:
+        return (low + high) / 2
+    margin = LEAST_PART * min(high - low, FIRST_STEP)
+    return min(max(log_epsilon, low + margin), high if is_open else high - margin)
 
 
-def _is_promising(attempt: Attempt, rivals: Sequence[Attempt]) -> bool:
-    """Return True if the slopes of `rivals` predict that this pilot needs fewer respondents than they do."""
+def _saves(attempt: Attempt, slopes: tuple[float, float], others: Sequence[Attempt], least_saving: float) -> bool:
+    """Return True if a pilot is predicted to need fewer respondents at another epsilon than others do.
+
+    - `attempt`, `slopes` : of this pilot.
+    """
     if not math.isfinite(attempt.excess):
         return True
-    rise, fall = _slopes(rivals)
+    rise, fall = slopes
     predicted = math.log(attempt.for_targets) - fall / rise * attempt.excess
-    return predicted < math.log(fewest(rivals)) - LEAST_SAVING
+    return predicted < math.log(fewest(others)) - least_saving
 
 
 def _slopes(attempts: Sequence[Attempt]) -> tuple[float, float]:
@@ -140,4 +154,4 @@ def _slopes(attempts: Sequence[Attempt]) -> tuple[float, float]:
     first, second = nearest
     step = math.log(second.epsilon / first.epsilon)
     rise, fall = (second.excess - first.excess) / step, math.log(second.for_targets / first.for_targets) / step
-    return max(rise, USUAL_SLOPES[0] / 8), min(fall, 0.0)
+    return min(max(rise, LEAST_RISE), LARGEST_RISE), min(fall, 0.0)

@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 from ldpopt import Channel
+from ldpopt.privacy import local_dp
 from ldpopt.values.deadline import UNLIMITED
 from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, reports_to_estimate
 from ldpopt_survey.plan.booklet import Booklet
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_for_shares, solve_shares
-from ldpopt_survey.plan.budget import Budget, split_budget
+from ldpopt_survey.plan.budget import Budget, SharedNeeds, split_budget, split_within
 from ldpopt_survey.plan.precision import HalfWidth
+from ldpopt_survey.plan.rare_reports import attempt_of
 from ldpopt_survey.plan.smaller_epsilon import Attempt, fewest, smaller_epsilons
 from ldpopt_survey.plan.survey import respondents_needed
-from ldpopt_survey.plan.units import units_of
+from ldpopt_survey.plan.units import product_of, units_of
 
 
 def yes_no(names: str, shares: list[float]) -> tuple[QuestionSpec, ...]:
@@ -217,3 +219,42 @@ def test_merged_reports_cost_fewer_respondents(pilot: list[float], epsilon: floa
     planned = plan_survey(SurveySpec("rare", (question,), epsilon=epsilon))
     assert planned.respondents <= most
     assert planned.precision[0].estimable
+
+
+@pytest.mark.parametrize("step", [0.7, 1.7, 3.6])
+def test_an_epsilon_beyond_which_reports_are_rare_at_once_is_found(step: float) -> None:
+    def design_at(epsilon: float) -> Attempt:
+        return Attempt(epsilon, Channel(np.eye(2)), 100 / epsilon, 1e4 if epsilon > step else 10.0)
+
+    tried = smaller_epsilons(design_at, 4.0, UNLIMITED, [design_at(4.0)])
+    assert fewest(tried) <= 1.25 * 100 / step
+
+
+def test_the_report_on_which_an_estimate_rests_is_merged() -> None:
+    """A trace of a report that only a rare answer has is merged, though others are as rare; no guarantee is weaker."""
+    units = units_of((QuestionSpec("v", ("a", "b", "c"), pilot=[0.6, 0.39, 0.01]),))
+    pilot, targets = product_of(units)
+    matrix = np.array([[0.7, 0.2, 0.1, 0.0], [0.2, 0.7, 0.1, 0.0], [0.1, 0.1, 0.8, 0.0]])
+    traced = matrix + np.array([[0, 0, -1e-6, 1e-6], [0, 0, -1e-6, 1e-6], [-0.015, 0, -0.015, 0.03]])
+    attempt = attempt_of(9.0, Channel(traced), pilot, targets)
+    plain = attempt_of(9.0, Channel(matrix[:, :3]), pilot, targets)
+    assert attempt.channel.shape[1] <= 3
+    assert attempt.required < reports_to_estimate(*contrast_moments(Channel(traced), pilot, np.eye(3))).max() / 2
+    assert attempt.for_targets < 1.1 * plain.for_targets
+    assert float(local_dp(attempt.channel)) <= float(local_dp(Channel(traced)))
+
+
+def test_a_comparison_may_leave_out_slow_designs() -> None:
+    designed = []
+
+    def needs(name: str) -> SharedNeeds:
+        def design(epsilon: float, eta: float | None) -> tuple[float, float]:
+            designed.append(name)
+            return epsilon, 300 / epsilon**2
+
+        return SharedNeeds(4, name, design, (2.0, None, 75.0))
+
+    both = {"slow": needs("slow"), "quick": needs("quick")}
+    split = split_within(both, Budget(2.0), (), UNLIMITED, uncorrected={"slow"})
+    assert set(designed) == {"quick"}
+    assert split.respondents == pytest.approx(300, rel=0.2)
