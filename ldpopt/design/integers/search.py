@@ -122,7 +122,7 @@ class Moves:
         """
         neighbors, is_capped = self._neighbours(weights), self.task.cap is not None
         distances = _excess(neighbors.columns).sum(axis=2) if is_capped else np.zeros((1, 1), dtype=np.int64)
-        for moves, worths in self.worth.after(neighbors):
+        for moves, worths in self.worth.after(neighbors, value):
             columns, changed_columns = neighbors.columns, set[int]()
             best_first = np.argsort(-worths, kind="stable")[:MAX_MOVES_TRIED]
             best_moves = moves[best_first[worths[best_first] > _threshold(value)]]

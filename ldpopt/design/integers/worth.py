@@ -124,7 +124,7 @@ class ColumnWorth:
         """Compute (N,) the values of sums (N, ...) over all outputs; -inf if nothing is preserved."""
         return np.asarray(sums.min(axis=1))
 
-    def after(self, neighbors: Neighbours) -> Iterator[tuple[Index, Array]]:
+    def after(self, neighbors: Neighbours, _: float) -> Iterator[tuple[Index, Array]]:
         """Yield (n,) all moves and the values after them."""
         columns, steps = neighbors.columns, neighbors.steps
         k, (m, n) = len(columns), neighbors.takes.shape
@@ -167,14 +167,15 @@ class VarianceWorth:
         worths[definite] = -np.einsum("xr,nxy,yr->n", self.factor, inverse, self.factor)
         return worths
 
-    def after(self, neighbors: Neighbours) -> Iterator[tuple[Index, Array]]:
+    def after(self, neighbors: Neighbours, value: float) -> Iterator[tuple[Index, Array]]:
         """Yield (n,) moves and the values after them: first a few with large gains to first order, then the others.
+
+        value : before the moves.
 
         The trace is convex in J, so its linear part bounds the gain of a move: without it a move is left out. Of more
         than `MAX_COMPUTED_MOVES` only those with the largest bounds are computed.
         """
         sums = self.total(neighbors.columns)
-        value = float(self.value(sums[None])[0])
         if not np.isfinite(value):
             # A move changes two columns, so that it adds at most 2 to the rank, and J must have all of it.
             k = len(neighbors.columns)

@@ -7,7 +7,7 @@ from ldpopt import Denominator, LocalDP
 from ldpopt.design import AOptimal, FisherInformation, Rounded, optimal_channel
 from ldpopt.design.integers.search import Moves
 from ldpopt.design.integers.task import Task
-from ldpopt.design.integers.worth import VarianceWorth
+from ldpopt.design.integers.worth import VarianceWorth, worth_of_weights
 from ldpopt.design.problems.problem import Problem
 from ldpopt.errors import InvalidInput
 
@@ -24,7 +24,7 @@ def test_moves_change_the_worth_by_the_predicted_update(kept):
     before = worth.parts(neighbors.columns)
     takers, givers, places = neighbors.changed(neighbors.moves)
     sums = before.sum(axis=0) + worth.parts(takers) + worth.parts(givers) - before[places].sum(axis=1)
-    for moves, after in worth.after(neighbors):
+    for moves, after in worth.after(neighbors, worth_of_weights(worth, neighbors.columns)):
         assert len(moves)
         assert after == pytest.approx(worth.value(sums)[np.searchsorted(neighbors.moves, moves)], rel=1e-9)
 
