@@ -18,6 +18,7 @@ from ldpopt_survey.estimate.estimate import Estimate
 from ldpopt_survey.estimate.intervals import Binomial, IntervalMethod, Moments
 from ldpopt_survey.estimate.linear import contrast_name
 from ldpopt_survey.estimate.results import Intervals
+from ldpopt_survey.estimate.sampled import sampling_variance
 from ldpopt_survey.sample.design import SamplingVariance
 
 __all__ = ["ConditionalMean", "conditional_mean"]
@@ -109,10 +110,9 @@ class ConditionalMean(Estimate):
         sums = self.sums
         assert sums is not None
         rows = np.stack([np.ones(len(means)), -means], axis=1)
-        sampling = None
-        if not sums.table.simple:
-            sampling = SamplingVariance(rows @ sums.sampling.covariance @ rows.T, sums.sampling.degrees)
-        return sums._moments(rows @ sums.loadings, sampling)
+        loadings = rows @ sums.loadings
+        # Each difference has its own noise, below which its variance does not fall.
+        return sums._moments(loadings, None if sums.table.simple else sampling_variance([(sums.table, loadings)]))
 
     def total(self, size: float) -> Estimate:
         """Estimate the sum of the numbers in a population of `size`, which counts those who are not asked, too.

@@ -221,7 +221,7 @@ class PaperSurvey(Result):
 
 def paper_survey(
     plan: Plan,
-    device: PaperDevice,
+    device: PaperDevice | str,
     simpler: float = MERGE_LOSS,
     *,
     time_limit: float | None = None,
@@ -240,7 +240,7 @@ def paper_survey(
     Parameters
     ----------
     plan : The plan.
-    device : The device, from `device_named`.
+    device : The device, or its name, as for `device_named`.
     simpler : Reports are merged as long as the error exceeds the least one by at most this fraction.
     time_limit : In seconds, for all questions together.
     progress : As for `optimal_channel`.
@@ -257,12 +257,15 @@ def paper_survey(
     InvalidInput
         If the device is too coarse, so that no channel over D separates all answers of a question.
 
-    >>> from ldpopt_survey import QuestionSpec, SurveySpec, device_named, plan_survey
+    >>> from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
     >>> plan = plan_survey(SurveySpec("demo", (QuestionSpec("vote", ("no", "yes"), epsilon=1.0),))).plan
-    >>> paper_survey(plan, device_named("two-dice")).plan.question("vote").channel.weights.tolist()
+    >>> paper_survey(plan, "two-dice").plan.question("vote").channel.weights.tolist()
     [[26, 10], [10, 26]]
     """
     simpler = unit_interval(simpler, "simpler")
+    device = device_named(device) if isinstance(device, str) else device
+    if not isinstance(device, PaperDevice):
+        raise invalid("device", "a PaperDevice or a name such as 'two-dice'", type(device).__name__)
     if any(question.name == SHEET for question in plan.questions):
         raise invalid("question", f"one that is not called {SHEET!r}, as the column of sheet numbers is", SHEET)
     letters = ("".join(letters) for n in (1, 2) for letters in product(LETTERS, repeat=n))  # A, B, ..., AA, AB, ...

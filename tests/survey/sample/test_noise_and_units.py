@@ -11,6 +11,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 from scipy.stats import chi2, f
 
 from ldpopt_survey import SampleDesign, Wald, difference, estimate, linear_regression
+from ldpopt_survey.estimate.conditional_mean import conditional_mean
 from ldpopt_survey.estimate.groups import tables_by_group
 from ldpopt_survey.estimate.intervals import wald_half_widths
 from ldpopt_survey.estimate.results import p_values_of
@@ -90,3 +91,23 @@ def test_coverage_of_regressions_with_few_units_and_much_noise() -> None:
         ratios.append((limits.upper - limits.lower)[0] / 2 / fitted.standard_errors[0, 0] / -stdtrit(3, 0.025))
     assert covered >= 0.95 * 400 - 2 * np.sqrt(400 * 0.95 * 0.05)
     assert np.mean(ratios) < 0.95
+
+
+def test_a_mean_among_the_asked_follows_the_rule_of_its_differences() -> None:
+    """Its interval ends where the interval of sum - r share, as a contrast of its own, ends at 0."""
+    raised, q = 0, np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
+    for seed in range(8):
+        g = np.random.default_rng(seed)
+        answers = np.repeat(np.tile([0, 1, 2], 400), 2)
+        reports = (g.random((len(answers), 1)) > q[answers].cumsum(axis=1)).sum(axis=1)
+        design = SampleDesign(clusters=np.repeat(np.arange(6), len(answers) // 6))
+        shares = estimate(SampledReports.of(reports, q, design), q)
+        mean = conditional_mean(shares, np.array([0.0, 0.0, 80.0]), np.array([0.0, 1.0, 1.0]), (0.0, 80.0))
+        limits = mean.intervals(Wald())
+        for end, sign in ((limits.lower[0], 1), (limits.upper[0], -1)):
+            for step, is_outside in ((-1e-3, True), (1e-3, False)):
+                row = np.array([[1.0, -(end + sign * step)]])
+                made = mean.sums.contrast(row, ("difference",)).intervals(Wald())
+                assert (made.lower[0] > 0 or made.upper[0] < 0) == is_outside
+        raised += bool((mean.sums.sampling.unit_fractions < 0.9).any())
+    assert raised > 1
