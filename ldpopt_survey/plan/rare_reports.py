@@ -21,6 +21,9 @@ MAX_VAIN_MERGES, MAX_VAIN_ENTRIES, LEAST_MERGING_GAIN = 8, 200_000, 1e-3
 It is fewer for channels of many entries, so that so many entries are looked at.
 """
 
+SMALLEST_PROBABILITY = 1e-300
+"""Smaller probabilities of a report count as this one, so that reports of answers that nobody gives can be compared."""
+
 
 def attempt_of(epsilon: float, channel: Channel, pilot: Array, targets: Sequence[Target]) -> Attempt:
     """Return a channel of an epsilon (nats) with the respondents that it needs for targets at a pilot (k,).
@@ -59,8 +62,8 @@ def attempt_of(epsilon: float, channel: Channel, pilot: Array, targets: Sequence
 
 def _merged(columns: Array, pilot: Array, place: int) -> Array:
     """Return the columns with one of them added to another, where the sum loses the least information."""
-    probabilities = pilot @ columns
-    ratios = columns / np.maximum(probabilities, 1e-300)
+    probabilities = np.maximum(pilot @ columns, SMALLEST_PROBABILITY)
+    ratios = columns / probabilities
     losses = pilot @ (ratios - ratios[:, [place]]) ** 2 * (probabilities / (probabilities + probabilities[place]))
     losses[place] = np.inf
     merged = columns.copy()
