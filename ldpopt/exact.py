@@ -214,8 +214,8 @@ class ExactChannel(Pictured):
 
     def proof(self) -> ExactProof:
         """Compute both guarantees from the integers alone in O(k^2 m) integer operations; once for the same ones."""
-        content = blake2b(self.weights.tobytes()).digest()
-        known_content, proof = self.__dict__.get("_proved", (b"", None))
+        content = self.shape, self.denominator, blake2b(self.weights.tobytes()).digest()
+        known_content, proof = self.__dict__.get("_proved", (None, None))
         if known_content == content and isinstance(proof, ExactProof):
             return proof
         ratio, ratio_at = largest_ratio(self.weights)

@@ -178,3 +178,15 @@ def test_a_proof_is_computed_anew_when_the_integers_have_changed() -> None:
     assert channel.eta == 0.75
     with pytest.raises(CertificateError):
         channel.verify(2.0)
+
+
+def test_a_proof_is_computed_anew_for_another_shape_or_denominator() -> None:
+    """A read-only array can be reshaped in place, and the same integers over another total are other probabilities."""
+    reshaped = ExactChannel([[3, 1], [1, 3]], bits=2)
+    assert reshaped.proof().distance == 2
+    reshaped.weights.shape = (1, 4)
+    assert (reshaped.proof().ratio, reshaped.proof().distance) == (1, 0)
+    rescaled = ExactChannel([[3, 1], [1, 3]], bits=2)
+    assert rescaled.eta == 0.5
+    object.__setattr__(rescaled, "denominator", 8)
+    assert rescaled.eta == 0.25
