@@ -87,6 +87,7 @@ def improve(
     k, pairs, previous_weights = len(prior), np.zeros((len(prior), len(prior))), weights
     rows = prior if start is None else start.rows
     x, other = np.triu_indices(k, 1)
+    cap_part = np.zeros(len(columns))
     rises = columns - columns.min(axis=1, keepdims=True)
     is_low = (rises == 0).astype(np.float64)  # (Y[x] - Y[x'])_+ is the rise at x where x' is low
     cap_prices = np.zeros(len(x)) if start is None else start.pairs[x, other]
@@ -125,7 +126,7 @@ def improve(
                 cap_prices = np.full(len(x), FIRST_CAP_PRICES * unit)
             cap_prices = np.maximum(cap_prices * use**CAP_POWER, LEAST_CAP_PRICES * unit)
             pairs[x, other] = cap_prices
-        cap_part = ((rises @ pairs) * is_low).sum(axis=1)
+            cap_part = ((rises @ pairs) * is_low).sum(axis=1)
         if number == 0 and start is None:
             rows = value * prior
         used_columns, used_prices, used_roots = columns[is_used], cap_part[is_used], roots[is_used]
