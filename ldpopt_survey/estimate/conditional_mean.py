@@ -18,7 +18,6 @@ from ldpopt_survey.estimate.estimate import Estimate
 from ldpopt_survey.estimate.intervals import Binomial, IntervalMethod, Moments
 from ldpopt_survey.estimate.linear import contrast_name
 from ldpopt_survey.estimate.results import Intervals
-from ldpopt_survey.estimate.sampled import sampling_variance
 from ldpopt_survey.sample.design import SamplingVariance
 
 __all__ = ["ConditionalMean", "conditional_mean"]
@@ -110,9 +109,8 @@ class ConditionalMean(Estimate):
         sums = self.sums
         assert sums is not None
         rows = np.stack([np.ones(len(means)), -means], axis=1)
-        loadings = rows @ sums.loadings
         # Each difference has its own noise, below which its variance does not fall.
-        return sums._moments(loadings, None if sums.table.simple else sampling_variance([(sums.table, loadings)]))
+        return sums.contrast(rows, tuple(range(len(rows)))).moments
 
     def total(self, size: float) -> Estimate:
         """Estimate the sum of the numbers in a population of `size`, which counts those who are not asked, too.
