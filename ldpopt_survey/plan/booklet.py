@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -82,31 +82,18 @@ def booklet_of(
 def merge_rare_reports(channel: Channel, pilot: Array, min_probability: float = MIN_REPORT_PROBABILITY) -> Channel:
     """Merge each report rarer than `min_probability` with the report most like it.
 
-    A solver leaves traces of reports that hardly any respondent sends, and their information must not count.
-    """
-    for merged in merged_channels(channel, pilot):
-        if (pilot @ merged.matrix).min() >= min_probability:
-            return merged
-    return merged
-
-
-def merged_channels(channel: Channel, pilot: Array) -> Iterator[Channel]:
-    """Yield the channel, and again and again with its rarest report merged with the report most like it, down to two.
-
-    This is a function of the report, so no guarantee is weakened.
+    A solver leaves traces of reports that hardly any respondent sends, and their information must not count. This is a
+    function of the report, so no guarantee is weakened.
     """
     columns = channel.matrix.copy()
-    while True:
-        yield Channel(columns / columns.sum(axis=1, keepdims=True))
-        if columns.shape[1] <= 2:
-            return
-        probabilities = pilot @ columns
+    while (probabilities := pilot @ columns).min() < min_probability and columns.shape[1] > 2:
         rare = int(probabilities.argmin())
         ratios = columns / np.maximum(probabilities, 1e-300)
         distances = pilot @ (ratios - ratios[:, [rare]]) ** 2
         distances[rare] = np.inf
         columns[:, int(distances.argmin())] += columns[:, rare]
         columns = np.delete(columns, rare, axis=1)
+    return Channel(columns / columns.sum(axis=1, keepdims=True))
 
 
 def channel_for_targets(

@@ -144,7 +144,9 @@ class BookletDesigner:
 
         `InvalidInput` or `SolverError` if no channel is found for a single unit, for further targets, or in time.
         """
-        if (key := self._key(units, further)) not in self.channels.by_kind:
+        budget = self.epsilon, self.eta, self.search_joint, self.certify
+        key = (budget, *(unit.kind for unit in units), None if further is None else further.kind)
+        if key not in self.channels.by_kind:
             try:
                 self.channels.by_kind[key] = self._channel_for_shares(units, further, deadline)
             except (InvalidInput, SolverError):  # of too many cells under a cap, say
@@ -162,11 +164,6 @@ class BookletDesigner:
             }
             return replace(booklet, rates={**booklet.rates, **power})
         return booklet
-
-    def _key(self, units: tuple[Unit, ...], further: FurtherTargets | None) -> tuple[Any, ...]:
-        """Return the key of the channel of these units in `channels.by_kind`."""
-        budget = self.epsilon, self.eta, self.search_joint, self.certify
-        return (budget, *(unit.kind for unit in units), None if further is None else further.kind)
 
     def _channel_for_shares(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
@@ -201,10 +198,9 @@ class BookletDesigner:
         if not attempts or attempts[0].required > attempts[0].for_targets * (1 + BOOKLET_RTOL):
             fewest_for_targets = attempts[0].for_targets if attempts else 0.0  # for any pilot of the search
             attempts = self._at_smaller_epsilons(units, place, searched, deadline, attempts)
+            least_saving = LEAST_SAVING if units[0].plain else LEAST_UNIT_SAVING
             for smoother in () if self._is_coarse else SMOOTHER_PILOTS:
-                if fewest(attempts) <= fewest_for_targets * (
-                    1 + (LEAST_SAVING if units[0].plain else LEAST_UNIT_SAVING)
-                ):
+                if fewest(attempts) <= fewest_for_targets * (1 + least_saving):
                     break
                 others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, rivals=attempts)
                 attempts = min(attempts, others, key=fewest)
@@ -329,11 +325,10 @@ class BookletDesigner:
         else:
             gap = UNIT_GAP if is_one and not units[0].plain else JOINT_GAP
             key = self.epsilon, eta, *(unit.kind for unit in units), None if further is None else further.kind
-            if (known_channel := self.channels.searched.get(key)) is None:
+            if key not in (searched := self.channels.searched):
                 start = self._nearest_channel(units)
-                known_channel = channel_for_targets(targets, pilot, constraints, deadline, gap, start)
-                self.channels.searched[key] = known_channel
-            channel = known_channel
+                searched[key] = channel_for_targets(targets, pilot, constraints, deadline, gap, start)
+            channel = searched[key]
         if is_one and units[0].options and eta is None and not further:
             return self._better_for_options(units[0], channel), None
         if is_one:
