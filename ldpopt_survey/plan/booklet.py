@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ldpopt.design import (
 from ldpopt.errors import InvalidInput
 from ldpopt.values.deadline import Deadline
 from ldpopt.values.distribution import Array
-from ldpopt_survey.estimate.linear import contrast_variances
+from ldpopt_survey.estimate.linear import contrast_moments, contrast_variances, reports_to_estimate
 from ldpopt_survey.plan.planned_question import Part
 from ldpopt_survey.plan.units import Target, Unit, binding_targets, product_of
 
@@ -56,10 +57,22 @@ class Booklet:
         """The pilot of the cells, shape (K,)."""
         return product_of(self.units)[0]
 
+    @cached_property
+    def trusted_rates(self) -> Mapping[tuple[str, ...], float]:
+        """The rates; lower ones where estimates rest on rare reports, so that they need more to be estimable."""
+        pilot, targets = product_of(self.units)
+        rows = np.array([target.row for target in targets]).reshape(-1, len(pilot))
+        needed = reports_to_estimate(*contrast_moments(self.channel, pilot, rows))
+        limits = {target.key: 1 / n if n > 0 else math.inf for target, n in zip(targets, needed, strict=True)}
+        return {key: min(rate, limits.get(key, math.inf)) for key, rate in self.rates.items()}
+
     @property
     def respondents(self) -> float:
-        """The respondents, unrounded, who meet every target if all get this booklet; inf if none are enough."""
-        lowest_rate = min(self.rates.values(), default=math.inf)
+        """The respondents, unrounded, who meet every target and make it estimable if all get this booklet.
+
+        It is inf if none are enough.
+        """
+        lowest_rate = min(self.trusted_rates.values(), default=math.inf)
         return 1 / lowest_rate if lowest_rate > 0 else math.inf
 
 

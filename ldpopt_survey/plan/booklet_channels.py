@@ -23,7 +23,7 @@ from ldpopt.numbers.tolerances import BOOKLET_RTOL
 from ldpopt.privacy import total_variation
 from ldpopt.values.deadline import UNLIMITED, Deadline
 from ldpopt.values.distribution import Array
-from ldpopt_survey.estimate.linear import contrast_moments, contrast_variances, reports_to_estimate
+from ldpopt_survey.estimate.linear import contrast_variances
 from ldpopt_survey.plan.booklet import (
     Booklet,
     booklet_of,
@@ -264,10 +264,6 @@ class BookletDesigner:
         self.channels.attempts[key] = [*known_attempts, *(a for a in attempts if a not in known_attempts)]
         return attempts
 
-    def respondents(self, booklet: Booklet) -> float:
-        """Return the respondents, unrounded, whose reports on a booklet meet its targets and make them estimable."""
-        return max(booklet.respondents, self._reports_to_estimate(booklet))
-
     def _design(
         self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline, prove: bool = True
     ) -> tuple[Channel, Design | None] | None:
@@ -481,9 +477,3 @@ class BookletDesigner:
         if eta is not None and (variation := float(total_variation(response))) > eta:
             return response.erase(min(1.0, 1 - eta / variation + 1e-15))
         return response
-
-    def _reports_to_estimate(self, booklet: Booklet) -> float:
-        """Return the fewest reports on a booklet, unrounded, that make all shares with a target estimable."""
-        pilot, targets = product_of(booklet.units)
-        rows = np.array([target.row for target in targets]).reshape(-1, len(pilot))
-        return float(reports_to_estimate(*contrast_moments(booklet.channel, pilot, rows)).max(initial=0.0))

@@ -18,11 +18,11 @@ MIN_SHARE = 1e-3
 
 
 def solve_shares(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float]], float]:
-    """Solve the linear program: the booklets, the respondents of each, and their sum."""
+    """Solve the linear program: the booklets, the respondents of each, and their sum, by `trusted_rates`."""
     from scipy.optimize import linprog
 
-    keys = list(dict.fromkeys(key for booklet in booklets for key in booklet.rates))
-    rates = np.array([[booklet.rates.get(key, 0.0) for booklet in booklets] for key in keys])
+    keys = list(dict.fromkeys(key for booklet in booklets for key in booklet.trusted_rates))
+    rates = np.array([[booklet.trusted_rates.get(key, 0.0) for booklet in booklets] for key in keys])
     if not (rates.max(axis=1, initial=0.0) > 0).all():
         unestimated_key = keys[int(np.argmin(rates.max(axis=1)))]
         raise InvalidInput(f"budget: expected enough to estimate {' and '.join(unestimated_key[:-1])}, got too little")
@@ -39,14 +39,16 @@ def solve_shares(booklets: Sequence[Booklet]) -> tuple[list[tuple[Booklet, float
     # The solver leaves a trace of booklets that it does not need; together these serve no target by BOOKLET_RTOL of it.
     min_contribution = BOOKLET_RTOL / len(booklets)
     shares = zip(booklets, respondents, strict=True)
-    chosen_booklets = [(booklet, n) for booklet, n in shares if n * max(booklet.rates.values()) > min_contribution]
+    chosen_booklets = [
+        (booklet, n) for booklet, n in shares if n * max(booklet.trusted_rates.values()) > min_contribution
+    ]
     total = float(sum(n for _, n in chosen_booklets))
     many = [(booklet, n) for booklet, n in chosen_booklets if n > MIN_SHARE * total]
     if len(many) == len(chosen_booklets) or len({key for booklet, _ in many for key in booklet.rates}) < len(keys):
         return chosen_booklets, total
     total_of_many = sum(n for _, n in many)
     fractions = [(booklet, n / total_of_many) for booklet, n in many]
-    if (required := respondents_for_shares(fractions)) > (1 + BOOKLET_RTOL) * total:
+    if (required := respondents_for_shares(fractions, trusted=True)) > (1 + BOOKLET_RTOL) * total:
         return chosen_booklets, total
     return [(booklet, fraction * required) for booklet, fraction in fractions], required
 
@@ -68,7 +70,7 @@ def rational_shares(booklets: Sequence[tuple[Booklet, float]], respondents: floa
         shares = tuple(
             (booklet, Fraction(int(n), denominator)) for (booklet, _), n in zip(booklets, numerators, strict=True)
         )
-        required = respondents_for_shares(shares)
+        required = respondents_for_shares(shares, trusted=True)
         if required < best[0] * (1 - BOOKLET_RTOL):
             best = required, shares
         if best[0] <= (1 + BOOKLET_RTOL) * respondents:
@@ -76,11 +78,14 @@ def rational_shares(booklets: Sequence[tuple[Booklet, float]], respondents: floa
     return best[1]
 
 
-def respondents_for_shares(shares: Sequence[tuple[Booklet, Fraction | float]]) -> float:
-    """Return the unrounded number of respondents who meet every target with these shares."""
+def respondents_for_shares(shares: Sequence[tuple[Booklet, Fraction | float]], trusted: bool = False) -> float:
+    """Return the unrounded number of respondents who meet every target with these shares.
+
+    trusted : True by `trusted_rates`.
+    """
     rates: dict[tuple[str, ...], float] = {}
     for booklet, share in shares:
-        for key, rate in booklet.rates.items():
+        for key, rate in (booklet.trusted_rates if trusted else booklet.rates).items():
             rates[key] = rates.get(key, 0.0) + float(share) * rate
     lowest_rate = min(rates.values(), default=math.inf)
     return 1 / lowest_rate if lowest_rate > 0 else math.inf

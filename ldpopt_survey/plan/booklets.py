@@ -158,14 +158,14 @@ class BookletPlanner:
         shares = rational_shares(*best)
         required = respondents_for_shares(shares)
         single_requirements = {
-            single.units[0].name: (float(local_dp(single.channel)), required_alone)
+            single.units[0].name: (float(local_dp(single.channel)), single.respondents)
             for single in singles
-            if single is not None and (required_alone := self.designer.respondents(single)) < math.inf
+            if single is not None and single.respondents < math.inf
         }
+        one_question_required = required if best is one_question else _respondents_for_targets(*one_question)
         return Questionnaire(
-            shares, required, required if best is one_question else one_question[1],
-            self._respondents_of(one_question), single_requirements,
-        )  # fmt: skip
+            shares, required, one_question_required, self._respondents_of(one_question), single_requirements
+        )
 
     def _respondents_of(self, solution: tuple[list[tuple[Booklet, float]], float]) -> float:
         """Return the respondents of a solution of `solve_shares`, or more if so few leave a share inestimable.
@@ -185,7 +185,7 @@ class BookletPlanner:
         precision, third = np.array(list(sums.values())).reshape(-1, 2).T
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = reports_to_estimate(precision > 0, 1 / precision, third / precision**3)
-        return max(respondents, float(needed.max(initial=0.0)))
+        return max(_respondents_for_targets(*solution), float(needed.max(initial=0.0)))
 
     @property
     def free(self) -> tuple[Unit, ...]:
@@ -224,7 +224,7 @@ class BookletPlanner:
         for alternative in alternatives:
             if alternative is not None and (pilot @ alternative.matrix).min() >= MIN_REPORT_PROBABILITY:
                 alternative_booklet = booklet_of(units, alternative, None, pilot, targets)
-                best = min(best, alternative_booklet, key=self.designer.respondents)
+                best = min(best, alternative_booklet, key=lambda booklet: booklet.respondents)
         return best
 
     def _mixed_booklets(self, units: tuple[Unit, ...], deadline: Deadline) -> Channel | None:
@@ -360,6 +360,11 @@ class BookletPlanner:
             remedy = "join answers, or name both in `everyone`"
             setting = "[[targets]]" if self.pairs.get(units) else "[budget] together"
             raise type(error)(f"{setting}: {names}: {error} ({remedy})") from None
+
+
+def _respondents_for_targets(booklets: Sequence[tuple[Booklet, float]], respondents: float) -> float:
+    """Return the unrounded number of respondents who meet every target with the shares of a solution."""
+    return respondents_for_shares([(booklet, n / respondents) for booklet, n in booklets])
 
 
 def needs_of(

@@ -50,6 +50,19 @@ def test_the_plan_says_why_it_has_more_respondents_than_its_widths_need() -> Non
     assert not all(precise.estimable for precise in fewer.precision)
 
 
+@pytest.mark.full(but=1)
+@pytest.mark.parametrize(("epsilon", "width"), [(6.0, 0.1), (6.0, 0.05), (2.0, 0.1)])
+def test_a_question_with_rare_reports_is_asked_more_often_instead_of_all_questions(
+    epsilon: float, width: float
+) -> None:
+    usual = QuestionSpec("usual", ("a", "b", "c"))
+    rare = QuestionSpec("rare", ("a", "b", "c"), pilot=[0.97, 0.01, 0.02], half_width=width)
+    alone = [plan_survey(SurveySpec("rare", (question,), epsilon=epsilon)) for question in (usual, rare)]
+    assert alone[1].for_targets < alone[1].respondents
+    together = plan_survey(SurveySpec("rare", (usual, rare), epsilon=epsilon, design="one question"))
+    assert together.respondents <= 2 + sum(planned.respondents for planned in alone)
+
+
 def test_common_answers_need_no_more_than_their_targets() -> None:
     planned = plan_survey(SurveySpec("usual", yes_no("abc", [0.7, 0.3]), epsilon=2.0))
     assert planned.respondents == planned.for_targets
