@@ -36,6 +36,7 @@ from ldpopt_survey.plan.booklet_rules import (
     MAX_SINGLE_QUESTION_EPSILON,
     is_known,
 )
+from ldpopt_survey.plan.mixed_channels import mixture_of
 from ldpopt_survey.plan.number_points import MIN_POINTS, points_of, points_of_part
 from ldpopt_survey.plan.numbers_and_sets import multi_select
 from ldpopt_survey.plan.precision import limits, no_channel_found, prior_for_search
@@ -43,6 +44,8 @@ from ldpopt_survey.plan.rare_reports import attempt_of
 from ldpopt_survey.plan.smaller_epsilon import (
     COARSE_LEAST_SAVING,
     LEAST_SAVING,
+    MAX_SMALLER_EPSILONS,
+    MAX_UNIT_EPSILONS,
     Attempt,
     fewest,
     smaller_epsilons,
@@ -75,10 +78,10 @@ At the first one they need .1 to .2 % more respondents, and take half of the tim
 SINGLE_UNIT_FRACTIONS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 """Of respondents who report on one unit alone, tried where a channel is searched for several together."""
 
-SMOOTHER_PILOTS, LEAST_UNIT_SAVING = (3, 4), 0.1
+SMOOTHER_PILOTS, UNIT_SMOOTHER_PILOTS, LEAST_UNIT_SAVING = (3, 4), (4,), 0.1
 """Places in `DesignedChannels.attempts` of the smoothed pilots that are tried where estimates rest on rare reports.
 
-For questions that hang on one another they are tried where they may save this part of the respondents.
+The second ones are for questions that hang on one another, where they may save this part of the respondents.
 """
 
 NEAR_EPSILON, MAX_COLD_CELLS = 0.05, 24
@@ -101,11 +104,13 @@ class DesignedChannels:
     - `attempts` : for units whose estimates rest on rare reports. The keys are kind, eta, and place of the pilot of the
       search. 0 is the unit's own pilot, and then come those of `smoothed_units`.
     - `searched` : by epsilon, eta, kinds of units and further targets, the results of searches alone.
+    - `starts` : by budget and kind of the unit, the first attempts.
     """
 
     by_kind: dict[tuple[Any, ...], tuple[Channel, Design | None] | None] = field(default_factory=dict)
     attempts: dict[tuple[Any, float | None, int], list[Attempt]] = field(default_factory=dict)
     searched: dict[tuple[Any, ...], Channel] = field(default_factory=dict)
+    starts: dict[tuple[Any, ...], _Start] = field(default_factory=dict)
 
     def attempts_for(self, unit: Unit, place: int) -> list[Attempt]:
         """Return the attempts for a unit and a pilot of the search, within any eta."""
@@ -115,6 +120,25 @@ class DesignedChannels:
             if (kind, other_place) == (unit.kind, place)
             for attempt in attempts
         ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """The first channel of a unit that serves its targets, within a whole budget.
+
+    - `result` : the channel and its design.
+    - `place` : of the pilot of the search in `DesignedChannels.attempts`.
+    - `attempts` : the channel as an attempt; none where reports are known to be rare.
+    """
+
+    result: tuple[Channel, Design | None] | None
+    place: int
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def for_targets(self) -> float:
+        """The respondents for the targets by any channel of this budget, about; 0 if they are not known."""
+        return self.attempts[0].for_targets if self.attempts else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,17 +162,22 @@ class BookletDesigner:
         return not self.certify and not self.search_joint
 
     def booklet(
-        self, units: tuple[Unit, ...], deadline: Deadline, further: FurtherTargets | None = None
+        self,
+        units: tuple[Unit, ...],
+        deadline: Deadline,
+        further: FurtherTargets | None = None,
+        usual: float = 0.0,
     ) -> Booklet | None:
         """Return the booklet of these units with its best channel; None if the design is out of reach.
 
+        usual : the mean of `least_respondents`, if many units are asked; a unit that needs fewer is searched less.
         `InvalidInput` or `SolverError` if no channel is found for a single unit, for further targets, or in time.
         """
         budget = self.epsilon, self.eta, self.search_joint, self.certify
         key = (budget, *(unit.kind for unit in units), None if further is None else further.kind)
         if key not in self.channels.by_kind:
             try:
-                self.channels.by_kind[key] = self._channel_for_shares(units, further, deadline)
+                self.channels.by_kind[key] = self._channel_for_shares(units, further, deadline, usual)
             except (InvalidInput, SolverError):  # of too many cells under a cap, say
                 if deadline.late or len(units) == 1 or further:
                     raise
@@ -165,47 +194,72 @@ class BookletDesigner:
             return replace(booklet, rates={**booklet.rates, **power})
         return booklet
 
+    def least_respondents(self, unit: Unit, deadline: Deadline) -> float:
+        """Return about how many respondents a unit needs at least within this budget, unrounded.
+
+        Errors are those of `booklet`.
+        """
+        return self._start_of((unit,), deadline).for_targets
+
     def _channel_for_shares(
-        self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline
+        self, units: tuple[Unit, ...], further: FurtherTargets | None, deadline: Deadline, usual: float
     ) -> tuple[Channel, Design | None] | None:
         """Return the result of `_design`; for a single unit, a channel that needs fewer respondents if one is found.
 
-        The search may fail at a share near 0, and is then made at a pilot near the unit's own. Estimates by the best
-        channel may rest on rare reports, so that their intervals need many more respondents than the targets. Then
-        channels of smaller epsilons and for smoother pilots are tried.
+        Estimates by the best channel may rest on rare reports, so that their intervals need many more respondents than
+        the targets. Then channels of smaller epsilons and for smoother pilots are tried.
         """
         if len(units) > 1 or further:
             return self._design(units, further, deadline)
-        pilots, error = (units, *smoothed_units(units)), SolverError("no channel")
-        result: tuple[Channel, Design | None] | None = None
-        place, attempts = 0, list[Attempt]()
-        for place, searched in enumerate(pilots):
+        start, pilots = self._start_of(units, deadline), (units, *smoothed_units(units))
+        best = min(start.attempts, key=lambda a: a.required, default=None)
+        if best is None or best.required > best.for_targets * (1 + BOOKLET_RTOL):
+            searched, known_attempts = pilots[start.place], list(start.attempts)
+            attempts = self._at_smaller_epsilons(units, start.place, searched, deadline, usual, known_attempts)
+            found, (smoothers, least_saving) = (
+                list(attempts),
+                ((SMOOTHER_PILOTS, LEAST_SAVING) if units[0].plain else (UNIT_SMOOTHER_PILOTS, LEAST_UNIT_SAVING)),
+            )
+            for smoother in () if self._is_coarse else smoothers:
+                if fewest(attempts) <= start.for_targets + least_saving * max(start.for_targets, usual):
+                    break
+                more = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, usual, rivals=attempts)
+                found, attempts = [*found, *more], min(attempts, more, key=fewest)
+            epsilons = self.epsilon, min(found, key=lambda a: a.required).epsilon
+            responses = [replace(self, epsilon=epsilon).response(units) for epsilon in epsilons]
+            candidates = [*(attempt.channel for attempt in found), *responses]
+            is_small = len(units[0].cells) <= MAX_UNIT_CELLS
+            if is_small and (mixture := mixture_of(candidates, *product_of(units))) is not None:
+                found.append(self._attempt(units, mixture))
+            best = min(found, key=lambda a: a.required)
+        result = start.result
+        is_first = result is not None and best.channel is result[0] and start.place == 0
+        return result if is_first else (best.channel, None)
+
+    def _start_of(self, units: tuple[Unit, ...], deadline: Deadline) -> _Start:
+        """Return the first attempt for a unit.
+
+        The search may fail at a share near 0, and is then made at a pilot near the unit's own.
+        """
+        key = self.epsilon, self.eta, self.search_joint, self.certify, units[0].kind
+        if key in self.channels.starts:
+            return self.channels.starts[key]
+        error = SolverError("no channel")
+        for place, searched in enumerate((units, *smoothed_units(units))):
             known_attempts = self.channels.attempts.get((units[0].kind, self.eta, place), [])
             if not self.certify and any(a.excess > 0 and a.epsilon <= self.epsilon for a in known_attempts):
-                break  # At this epsilon reports are rare, too.
+                return _Start(None, place, ())  # At this epsilon reports are rare, too.
             try:
-                result, start = self._start(units, searched, deadline)
+                result, attempt = self._start(units, searched, deadline)
             except SolverError as failure:
                 if deadline.late:
                     raise
                 error = failure
                 continue
-            if start is not None and start.for_targets < math.inf:
-                attempts = [start]
-                break
-        else:
-            raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
-        if not attempts or attempts[0].required > attempts[0].for_targets * (1 + BOOKLET_RTOL):
-            fewest_for_targets = attempts[0].for_targets if attempts else 0.0  # for any pilot of the search
-            attempts = self._at_smaller_epsilons(units, place, searched, deadline, attempts)
-            least_saving = LEAST_SAVING if units[0].plain else LEAST_UNIT_SAVING
-            for smoother in () if self._is_coarse else SMOOTHER_PILOTS:
-                if fewest(attempts) <= fewest_for_targets * (1 + least_saving):
-                    break
-                others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, rivals=attempts)
-                attempts = min(attempts, others, key=fewest)
-        best = min(attempts, key=lambda a: a.required).channel
-        return result if result is not None and best is result[0] and searched is units else (best, None)
+            if attempt is not None and attempt.for_targets < math.inf:
+                self.channels.starts[key] = _Start(result, place, (attempt,))
+                return self.channels.starts[key]
+        raise no_channel_found(f"question {units[0].name!r}", units[0].pilot, self.epsilon) from error
 
     def _start(
         self, units: tuple[Unit, ...], searched: tuple[Unit, ...], deadline: Deadline
@@ -237,6 +291,7 @@ class BookletDesigner:
         place: int,
         searched: tuple[Unit, ...],
         deadline: Deadline,
+        usual: float,
         start: Sequence[Attempt] = (),
         rivals: Sequence[Attempt] = (),
     ) -> list[Attempt]:
@@ -258,8 +313,9 @@ class BookletDesigner:
         similar_attempts = rivals or self.channels.attempts_for(units[0], place)
         first_epsilon = min(similar_attempts, key=lambda a: a.required).epsilon if similar_attempts else None
         least_saving = LEAST_SAVING if units[0].plain and not self._is_coarse else COARSE_LEAST_SAVING
+        most = MAX_SMALLER_EPSILONS if units[0].plain else MAX_UNIT_EPSILONS
         attempts = smaller_epsilons(
-            design_at, self.epsilon, deadline, known_attempts, first_epsilon, rivals, least_saving
+            design_at, self.epsilon, deadline, known_attempts, first_epsilon, rivals, least_saving, usual, most
         )
         self.channels.attempts[key] = [*known_attempts, *(a for a in attempts if a not in known_attempts)]
         return attempts

@@ -133,10 +133,7 @@ class BookletPlanner:
         design : "one question", each booklet is a single unit, or a pair that is wanted together; "booklets", also of
             several units, as many as `questions_per_booklet` gives; "joint", all units that can share a report do.
         """
-        singles = [
-            self._booklet((unit,), deadline, self._further_targets((unit,)) if (unit,) in self.pairs else None)
-            for unit in self.units
-        ]
+        singles = [self._single_booklet(unit, deadline) for unit in self.units]
         pairs = [self._booklet(pair, deadline, self._further_targets(pair)) for pair in self.pairs if len(pair) > 1]
         short_booklets = [booklet for booklet in (*singles, *pairs) if booklet is not None]
         best = solve_shares(short_booklets)
@@ -347,12 +344,29 @@ class BookletPlanner:
             targets += table_targets
         return FurtherTargets(pilot, tuple(targets))
 
+    def _single_booklet(self, unit: Unit, deadline: Deadline) -> Booklet | None:
+        """Return the booklet of one unit, which is searched as exactly as its part of the respondents deserves."""
+        if (unit,) in self.pairs:
+            return self._booklet((unit,), deadline, self._further_targets((unit,)))
+        if unit.plain:
+            return self._booklet((unit,), deadline)
+        alone = [each for each in self.units if (each,) not in self.pairs]
+        least = [self.designer.least_respondents(each, deadline) for each in alone if len(alone) > 1]
+        return self._booklet((unit,), deadline, usual=sum(least) / len(alone))
+
     def _booklet(
-        self, units: tuple[Unit, ...], deadline: Deadline, further: FurtherTargets | None = None
+        self,
+        units: tuple[Unit, ...],
+        deadline: Deadline,
+        further: FurtherTargets | None = None,
+        usual: float = 0.0,
     ) -> Booklet | None:
-        """Return the booklet of these units with its best channel; None if the design is out of reach."""
+        """Return the booklet of these units with its best channel; None if the design is out of reach.
+
+        usual : as for `BookletDesigner.booklet`.
+        """
         try:
-            return self.designer.booklet(units, deadline, further)
+            return self.designer.booklet(units, deadline, further, usual)
         except (InvalidInput, SolverError) as error:
             if deadline.late or len(units) == 1:
                 raise

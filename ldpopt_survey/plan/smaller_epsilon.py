@@ -10,8 +10,11 @@ from ldpopt.channel import Channel
 from ldpopt.values.deadline import Deadline
 from ldpopt_survey.plan.question import MIN_EPSILON
 
-MAX_SMALLER_EPSILONS, SMALLER_EPSILON_RTOL = 7, 0.05
-"""How many smaller epsilons are tried for a channel whose rare reports need more respondents, and how exactly."""
+MAX_SMALLER_EPSILONS, MAX_UNIT_EPSILONS, SMALLER_EPSILON_RTOL = 7, 3, 0.05
+"""How many smaller epsilons are tried for a channel whose rare reports need more respondents, and how exactly.
+
+The second number is for questions that hang on one another, whose designs are slow.
+"""
 
 FIRST_STEP, LARGEST_STEP = 0.5 * math.log(2.0), 2 * math.log(2.0)
 """The step of the logarithm of epsilon if nothing is known of the excess there, and the largest one."""
@@ -64,6 +67,8 @@ def smaller_epsilons(
     first_epsilon: float | None = None,
     rivals: Sequence[Attempt] = (),
     least_saving: float = LEAST_SAVING,
+    usual: float = 0.0,
+    most: int = MAX_SMALLER_EPSILONS,
 ) -> list[Attempt]:
     """Return the known attempts, and those of a search for the epsilon that needs the fewest respondents.
 
@@ -77,10 +82,12 @@ def smaller_epsilons(
     - `first_epsilon` : an epsilon near the best one, if it is known.
     - `rivals` : the attempts for the same questions with another pilot of the search. The search ends if their slopes
       predict no fewer respondents than the best of them needs.
-    - `least_saving` : the search ends if it is predicted to save less, on a logarithmic scale.
+    - `least_saving` : the search ends if it is predicted to save a smaller part of the respondents.
+    - `usual` : the least number of respondents whose part is meant.
+    - `most` : how many epsilons are tried at most.
     """
     attempts, least_failure = [attempt for attempt in known_attempts if attempt.epsilon <= epsilon], math.inf
-    for _ in range(MAX_SMALLER_EPSILONS):
+    for _ in range(most):
         upper = min((a for a in attempts if a.excess > 0), key=lambda a: a.epsilon, default=None)
         top = min(epsilon, least_failure, math.inf if upper is None else upper.epsilon)
         lower = max((a for a in attempts if a.excess <= 0 and a.epsilon <= top), key=lambda a: a.epsilon, default=None)
@@ -90,10 +97,10 @@ def smaller_epsilons(
         if (
             deadline.over()
             or high - low < SMALLER_EPSILON_RTOL
-            or (nearest is not None and not _saves(nearest, slopes, attempts, least_saving))
-            or (nearest is not None and rivals and not _saves(nearest, _slopes(rivals), rivals, least_saving))
+            or (nearest is not None and not _saves(nearest, slopes, attempts, least_saving, usual))
+            or (nearest is not None and rivals and not _saves(nearest, _slopes(rivals), rivals, least_saving, usual))
             # Between both epsilons at least so many are needed for the targets.
-            or (upper is not None and upper.for_targets > fewest(attempts) * (1 - least_saving))
+            or (upper is not None and upper.for_targets > _worth(attempts, least_saving, usual))
         ):
             break
         if first_epsilon is not None and lower is None and (first_epsilon < top or not attempts):
@@ -134,16 +141,25 @@ def _log_epsilon_between(
     return min(max(log_epsilon, low + margin), high if is_open else high - margin)
 
 
-def _saves(attempt: Attempt, slopes: tuple[float, float], others: Sequence[Attempt], least_saving: float) -> bool:
-    """Return True if a pilot is predicted to need fewer respondents at another epsilon than others do.
+def _saves(
+    attempt: Attempt, slopes: tuple[float, float], rivals: Sequence[Attempt], least_saving: float, usual: float
+) -> bool:
+    """Return True if a pilot is predicted to need fewer respondents at another epsilon than `rivals` do.
 
     - `attempt`, `slopes` : of this pilot.
+    - `least_saving`, `usual` : as for `smaller_epsilons`.
     """
     if not math.isfinite(attempt.excess):
         return True
     rise, fall = slopes
-    predicted = math.log(attempt.for_targets) - fall / rise * attempt.excess
-    return predicted < math.log(fewest(others)) - least_saving
+    worth = _worth(rivals, least_saving, usual)
+    return worth > 0 and math.log(attempt.for_targets) - fall / rise * attempt.excess < math.log(worth)
+
+
+def _worth(attempts: Sequence[Attempt], least_saving: float, usual: float) -> float:
+    """Return the respondents of another channel that would be worth its design, or fewer than 0 if none is."""
+    needed = fewest(attempts)
+    return needed if math.isinf(needed) else needed - least_saving * max(needed, usual)
 
 
 def _slopes(attempts: Sequence[Attempt]) -> tuple[float, float]:

@@ -35,6 +35,7 @@ from ldpopt.design.estimation.program_mixture import (
     searched_cap,
     with_erasures,
 )
+from ldpopt.design.estimation.program_newton import SurveySolution
 from ldpopt.design.estimation.program_thresholds import (
     CONTRAST_STARTS,
     FINE_INPUTS,
@@ -143,7 +144,9 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         )
         start_sets = self._start_sets(k)
         first_sets = np.vstack([_starting(utility, columns.epsilon, ask), start_sets])
-        sets, accuracy, start = program.first(first_sets, rng), 1.0, None
+        sets = cold_sets = program.first(first_sets, rng)
+        accuracy, start = 1.0, None
+        solution: SurveySolution | None = None
         relaxation: AnyRelaxation | None = None
         is_last, previous_value, previous_gain = False, math.inf, math.inf
         is_improved, vain_rounds = False, 0
@@ -168,6 +171,9 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             except SolverError:
                 if start is None:
                     raise
+                if solution is None:  # the improved sets or weights are no good start
+                    sets, accuracy, start, is_improved, pace = cold_sets, 1.0, None, False, PACE
+                    continue
                 break  # columns or weights are too far apart: the result of the round before stands
             priced_sets = sets
             if is_last := paired_dual is not None and paired_dual.bound >= (1 - tolerance / 2) * program.value(
@@ -213,6 +219,8 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
         with suppress(SolverError):
             if not is_last:  # Out of time, or settled at a coarser accuracy.
                 solution, priced_sets = program.solve(sets, final_accuracy, start), sets
+        if solution is None:
+            raise SolverError("design for estimation: no weights of the columns were found; pass another method")
         if relaxation is None:
             raised_solution = program.raise_prices(solution, priced_sets, PRICE_MARGIN * tolerance)
         mixture = Mixture(

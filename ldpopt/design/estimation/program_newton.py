@@ -35,6 +35,7 @@ from ldpopt.values.distribution import Array
 MAX_NEWTON_STEPS = 80  # About 20 are enough.
 STEP_FRACTION = 0.99  # The largest fraction of the way to where a weight, a slack or a price becomes zero.
 MAX_STALLED_STEPS = 8  # Without gain, rounding is assumed to prevent progress.
+LEAST_CENTERING = 0.05  # The least part of the gap that a step aims at: less would leave the central path.
 FEASIBILITY_RTOL = 0.01  # Relative error of rows and limits: this fraction of the gap, plus 1e-9.
 INITIAL_GAP = 0.1  # Relative to the criterion.
 NEW_COLUMN_WEIGHT = 0.1  # In units of a usual weight.
@@ -115,7 +116,6 @@ def survey_program(
 
 def _solve(program: _Program, point: Central, accuracy: float) -> Central:
     """Find a central point of relative `accuracy`, from a first point."""
-    goal: float | None = None
     best_point, smallest_error, stalled_steps = point, np.inf, 0
     for _ in range(MAX_NEWTON_STEPS):
         neighborhood = program.neighborhood(point)
@@ -125,10 +125,7 @@ def _solve(program: _Program, point: Central, accuracy: float) -> Central:
             stalled_steps += 1
         if smallest_error <= 1.5 * accuracy or stalled_steps > MAX_STALLED_STEPS:
             break
-        point, step_fraction = program.step(
-            point, neighborhood, max(accuracy, neighborhood.gap if goal is None else goal)
-        )
-        goal = (0.1 if step_fraction > 0.9 else 0.3 if step_fraction > 0.5 else 0.8) * neighborhood.gap
+        point = program.step(point, neighborhood, accuracy)
     return best_point
 
 
@@ -267,61 +264,23 @@ class _Program:
         error = max(gap, dual_error, (feasibility_error - 1e-9) / FEASIBILITY_RTOL)
         return _Near(size, z, values, dual, row_shortfall, slack_error, variance_slopes, gap, error)
 
-    def step(self, point: Central, neighborhood: _Near, goal: float) -> tuple[Central, float]:
-        """Compute a Newton step toward the relative gap `goal`.
+    def step(self, point: Central, neighborhood: _Near, accuracy: float) -> Central:
+        """Compute the next point by a predictor-corrector step [Mehrotra], toward a gap of at least `accuracy`.
 
-        Returns the point, and the fraction of the step that was taken.
+        The gap that a step without centering could reach decides how much the step is centered.
         """
-        limits, k = self.limits, len(self.prior)
-        mu = goal * neighborhood.size / (len(point.theta) + len(point.limit_slack))
         try:
-            change, d_level, d_theta = self._newton_step(point, neighborhood, mu)
+            system = _System.of(self, point, neighborhood)
+            predicted = system.move(np.zeros(len(point.theta)), np.zeros(len(point.limit_slack)))
+            length, reached = predicted.taken(self.limits)
+            gap = float(reached.theta @ reached.slack + reached.limit_slack @ reached.prices) / neighborhood.size
+            goal = max(accuracy, max((gap / neighborhood.gap) ** 3, LEAST_CENTERING) * neighborhood.gap)
+            mu = goal * neighborhood.size / (len(point.theta) + len(point.limit_slack))
+            change, part = predicted.change, length**2  # A short step tells little of the second order.
+            moved = system.move(mu - part * change.theta * change.slack, mu - part * change.limit_slack * change.prices)
+            return moved.taken(self.limits)[1]
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
-        d_slack = (mu - point.slack * d_theta) / point.theta - point.slack
-        used = np.append(neighborhood.variance_slopes.T @ d_theta, self.above.T @ d_theta)
-        d_limit_slack = neighborhood.missing - used
-        d_limit_slack[:limits] += d_level
-        primal_length = _step_length((point.theta, d_theta), (point.limit_slack, d_limit_slack))
-        dual_length = _step_length((point.slack, d_slack), (point.prices, change[k:]))
-        if limits:  # the curvature depends on the prices
-            primal_length = dual_length = min(primal_length, dual_length)
-        next_point = Central(
-            point.theta + primal_length * d_theta,
-            point.slack + dual_length * d_slack,
-            point.rows + dual_length * change[:k],
-            point.limit_slack + primal_length * d_limit_slack,
-            point.prices + dual_length * change[k:],
-            point.level + primal_length * d_level,
-        )
-        return next_point, min(primal_length, dual_length)
-
-    def _newton_step(self, point: Central, neighborhood: _Near, mu: float) -> tuple[Array, float, Array]:
-        """Solve for the changes of lambda and of the prices together, of the level, and of theta."""
-        k, m, limits = len(self.prior), len(point.limit_slack), self.limits
-        root = np.sqrt(point.theta / point.slack)
-        # The consumption of rows and limits by each column, and the residuals.
-        scaled_rows = np.empty((k + m + 1, len(root)))
-        scaled_rows[:k], scaled_rows[k : k + limits] = self.columns.T, neighborhood.variance_slopes.T
-        scaled_rows[k + limits : -1], scaled_rows[-1] = self.above.T, mu / point.theta - neighborhood.dual
-        scaled_rows *= root
-        hessian = _Hessian.from_columns(
-            neighborhood.z * np.sqrt(root)[:, None], neighborhood.values, self.rank, scaled_rows
-        )
-        level_count = int(limits > 0)
-        schur, right_hand_side = np.zeros((k + m + level_count, k + m + level_count)), np.zeros(k + m + level_count)
-        schur[: k + m, : k + m] = hessian.form[:-1, :-1]
-        price_rows = np.arange(k, k + m)
-        schur[price_rows, price_rows] += point.limit_slack / point.prices
-        right_hand_side[: k + m] = hessian.form[:-1, -1] - np.append(
-            neighborhood.short, neighborhood.missing + point.limit_slack - mu / point.prices
-        )
-        if level_count:  # the weights of the variances sum to one: the level is their price
-            schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
-            right_hand_side[-1] = 1 - point.prices[:limits].sum()
-        solution = np.linalg.solve(schur, right_hand_side)
-        change, level = np.asarray(solution[: k + m]), float(solution[-1]) if level_count else 0.0
-        return change, level, root * hessian.solve(np.append(-change, 1.0))
 
     def solution(self, point: Central, central: Central) -> SurveySolution:
         """Build the weights, and multipliers for the kernel centered at p, with the point of all limits."""
@@ -339,9 +298,89 @@ class _Program:
         return SurveySolution(point.theta, rows, nu, kernel, np.ones(1), central)
 
 
+@dataclass(frozen=True, eq=False)
+class _Move:
+    """A step from a point."""
+
+    point: Central
+    change: Central
+
+    def taken(self, limits: int) -> tuple[float, Central]:
+        """Return the fraction of the step that is taken, and the next point, where all numbers are positive."""
+        point, change = self.point, self.change
+        primal_length = _step_length((point.theta, change.theta), (point.limit_slack, change.limit_slack))
+        dual_length = _step_length((point.slack, change.slack), (point.prices, change.prices))
+        if limits:  # the curvature depends on the prices
+            primal_length = dual_length = min(primal_length, dual_length)
+        next_point = Central(
+            point.theta + primal_length * change.theta,
+            point.slack + dual_length * change.slack,
+            point.rows + dual_length * change.rows,
+            point.limit_slack + primal_length * change.limit_slack,
+            point.prices + dual_length * change.prices,
+            point.level + primal_length * change.level,
+        )
+        return min(primal_length, dual_length), next_point
+
+
 def _step_length(*moves: tuple[Array, Array]) -> float:
     """Compute the fraction of a step that keeps all these numbers positive."""
     return min(1.0, *(STEP_FRACTION / max(1e-300, float((-step / value).max(initial=0.0))) for value, step in moves))
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """The equations of Newton's method at a point, factored.
+
+    - `root` : (n,) the scale of the columns.
+    - `slopes` : (k + m, n) the consumption of rows and limits by each scaled column.
+    - `schur` : the factors of the system for the changes of lambda, of the prices, and of the level.
+    """
+
+    limits: int
+    point: Central
+    near: _Near
+    root: Array
+    slopes: Array
+    hessian: _Hessian
+    schur: tuple[Array, npt.NDArray[np.int32]]
+
+    @classmethod
+    def of(cls, program: _Program, point: Central, near: _Near) -> _System:
+        """Factor the system."""
+        k, m, limits = len(program.prior), len(point.limit_slack), program.limits
+        root = np.sqrt(point.theta / point.slack)
+        slopes = np.empty((k + m, len(root)))
+        slopes[:k], slopes[k : k + limits] = program.columns.T, near.variance_slopes.T
+        slopes[k + limits :] = program.above.T
+        slopes *= root
+        hessian = _Hessian.from_columns(near.z * np.sqrt(root)[:, None], near.values, program.rank, slopes)
+        size = k + m + int(limits > 0)
+        schur = np.zeros((size, size))
+        schur[: k + m, : k + m] = hessian.form
+        price_rows = np.arange(k, k + m)
+        schur[price_rows, price_rows] += point.limit_slack / point.prices
+        if limits:  # the weights of the variances sum to one: the level is their price
+            schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
+        return cls(limits, point, near, root, slopes, hessian, scipy.linalg.lu_factor(schur, overwrite_a=True))
+
+    def move(self, products: Array, limit_products: Array) -> _Move:
+        """Compute the step to these products (n,), (m,) of weights and slacks, and of slacks and prices of limits."""
+        point, near, k, limits = self.point, self.near, len(self.point.rows), self.limits
+        slope = self.root * (products / point.theta - near.dual)
+        halved = self.hessian.halved(slope)
+        right_hand_side = self.hessian.values(slope, halved) - np.append(
+            near.short, near.missing + point.limit_slack - limit_products / point.prices
+        )
+        if limits:
+            right_hand_side = np.append(right_hand_side, 1 - point.prices[:limits].sum())
+        solution = scipy.linalg.lu_solve(self.schur, right_hand_side)
+        change, d_level = np.asarray(solution[: len(self.slopes)]), float(solution[-1]) if limits else 0.0
+        d_theta = self.root * self.hessian.solve(slope, halved, change)
+        d_slack = (products - point.slack * d_theta) / point.theta - point.slack
+        d_limit_slack = near.missing - self.slopes[k:] @ (d_theta / self.root)
+        d_limit_slack[:limits] += d_level
+        return _Move(point, Central(d_theta, d_slack, change[:k], d_limit_slack, change[k:], d_level))
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,7 +428,19 @@ class _Hessian:
         half = scipy.linalg.solve_triangular(factor, gram[q:, :q].T, lower=True)
         return cls(products[:q], rows, factor, half, gram[q:, q:] - half.T @ half)
 
-    def solve(self, weights: Array) -> Array:
-        """Solve for (n,) the inverse Hessian times the sum of the vectors with `weights` (r,)."""
-        solution = scipy.linalg.solve_triangular(self.factor, self.half @ weights, lower=True, trans=1)
-        return np.asarray(solution if self.products is None else weights @ self.rows - solution @ self.products)
+    def halved(self, vector: Array) -> Array:
+        """Solve the system of the factor for a vector (n,), as `half` does for the vectors of `rows`."""
+        right_hand_side = vector if self.products is None else self.products @ vector
+        return np.asarray(scipy.linalg.solve_triangular(self.factor, right_hand_side, lower=True))
+
+    def values(self, vector: Array, halved: Array) -> Array:
+        """Compute (r,) the values of the inverse Hessian between `rows` and a vector (n,)."""
+        values = halved @ self.half
+        return np.asarray(values if self.products is None else self.rows @ vector - values)
+
+    def solve(self, vector: Array, halved: Array, weights: Array) -> Array:
+        """Solve for (n,) the inverse Hessian times a vector (n,) less the sum of `rows` with `weights` (r,)."""
+        solution = scipy.linalg.solve_triangular(self.factor, halved - self.half @ weights, lower=True, trans=1)
+        if self.products is None:
+            return np.asarray(solution)
+        return np.asarray(vector - weights @ self.rows - solution @ self.products)

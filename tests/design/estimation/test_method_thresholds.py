@@ -21,7 +21,7 @@ from ldpopt.design.estimation.method import EstimationColumns
 from ldpopt.design.estimation.method_thresholds import ThresholdColumns
 from ldpopt.design.estimation.program import fisher_program
 from ldpopt.design.estimation.program_thresholds import ThresholdProgram
-from ldpopt.errors import InvalidInput
+from ldpopt.errors import InvalidInput, SolverError
 from ldpopt.privacy import total_variation
 from ldpopt.values import deadline
 
@@ -162,6 +162,24 @@ def test_with_a_cap_the_search_agrees_with_the_method_that_prices_all_patterns(s
     assert searched.lower_bound <= priced.value
     assert ldpopt.total_variation(searched.channel).value <= eta
     assert ldpopt.privacy.local_dp(searched.channel).value <= epsilon
+
+
+def test_a_search_whose_coarse_steps_end_nowhere_begins_again(monkeypatch):
+    utility = FisherInformation(np.arange(1.0, 9) / 36, MVOptimal(np.eye(8)))
+    good = optimal_channel(utility, LocalDP(1.0), method=ThresholdColumns(gap=1e-3), certify=False)
+    solve, starts = ThresholdProgram.solve, []
+
+    def failing(self, sets, accuracy, start):
+        starts.append(start)
+        if len(starts) == 1:
+            raise SolverError("no good start")
+        return solve(self, sets, accuracy, start)
+
+    monkeypatch.setattr(ThresholdProgram, "solve", failing)
+    again = optimal_channel(utility, LocalDP(1.0), method=ThresholdColumns(gap=1e-3), certify=False)
+    assert starts[0] is not None
+    assert starts[1] is None
+    assert again.value == pytest.approx(good.value, rel=2e-3)
 
 
 def test_a_cap_without_a_gap_or_with_few_informative_reports_is_refused():

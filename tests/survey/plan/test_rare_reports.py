@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ldpopt import Channel
+from ldpopt.mechanisms import randomized_response
 from ldpopt.privacy import local_dp
 from ldpopt.values.deadline import UNLIMITED
 from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
@@ -17,11 +18,12 @@ from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, repor
 from ldpopt_survey.plan.booklet import Booklet
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_for_shares, solve_shares
 from ldpopt_survey.plan.budget import Budget, SharedNeeds, split_budget, split_within
+from ldpopt_survey.plan.mixed_channels import mixture_of
 from ldpopt_survey.plan.precision import HalfWidth
 from ldpopt_survey.plan.rare_reports import attempt_of
 from ldpopt_survey.plan.smaller_epsilon import Attempt, fewest, smaller_epsilons
 from ldpopt_survey.plan.survey import respondents_needed
-from ldpopt_survey.plan.units import product_of, units_of
+from ldpopt_survey.plan.units import Target, product_of, units_of
 
 
 def yes_no(names: str, shares: list[float]) -> tuple[QuestionSpec, ...]:
@@ -51,7 +53,7 @@ def test_the_plan_says_why_it_has_more_respondents_than_its_widths_need() -> Non
 
 
 @pytest.mark.full(but=1)
-@pytest.mark.parametrize(("epsilon", "width"), [(6.0, 0.1), (6.0, 0.05), (2.0, 0.1)])
+@pytest.mark.parametrize(("epsilon", "width"), [(2.0, 0.1), (6.0, 0.1), (10.0, 0.1)])
 def test_a_question_with_rare_reports_is_asked_more_often_instead_of_all_questions(
     epsilon: float, width: float
 ) -> None:
@@ -132,7 +134,7 @@ def test_a_larger_epsilon_needs_no_more_respondents(pilot: list[float]) -> None:
     question = QuestionSpec("v", tuple("abcdef"[: len(pilot)]), pilot=pilot)
     needed = [plan_survey(SurveySpec("rare", (question,), epsilon=e)).respondents for e in (2.0, 5.0, 20.0)]
     assert needed[1] <= needed[0]
-    assert needed[2] <= 1.02 * needed[1]
+    assert needed[2] <= 1.03 * needed[1]
 
 
 @pytest.mark.full
@@ -175,6 +177,39 @@ def test_a_channel_that_is_best_for_one_share_alone_is_replaced() -> None:
     planned = plan_survey(SurveySpec("rare", (question,), epsilon=3.0))
     assert planned.respondents < 1.01 * 13_794_500
     assert planned.precision[0].estimable
+
+
+def test_a_mixture_of_channels_needs_fewer_than_each_of_them() -> None:
+    """A precise channel with rare reports, and a noisy one without."""
+    pilot = np.array([0.01, 0.5, 0.49])
+    targets = [Target(("v", str(place)), row, 3e-4) for place, row in enumerate(np.eye(3))]
+    channels = [randomized_response(3, epsilon) for epsilon in (6.0, 3.0)]
+    needed = [attempt_of(6.0, channel, pilot, targets).required for channel in channels]
+    mixture = mixture_of(channels, pilot, targets)
+    assert mixture is not None
+    assert attempt_of(6.0, mixture, pilot, targets).required < 0.99 * min(needed)
+    assert float(local_dp(mixture)) <= 6.0 * (1 + 1e-12)
+    assert mixture.matrix.sum(axis=1) == pytest.approx(np.ones(3))
+
+
+def test_a_skip_pattern_with_rare_reports_is_planned_with_a_mixture() -> None:
+    """Each searched channel alone needs 1,576 respondents or more."""
+    questions = (
+        QuestionSpec("u", tuple("abcdef"), half_width=0.1),
+        QuestionSpec("v", ("a", "b"), pilot=[0.94, 0.06], asked_if={"u": ["b", "d"]}),
+        QuestionSpec("w", tuple("abcdefg"), half_width=0.1, asked_if={"v": ["a"]}),
+    )
+    planned = plan_survey(SurveySpec("skips", questions, epsilon=7.884))
+    assert planned.respondents < 1_100
+    assert all(precise.estimable for precise in planned.precision)
+    assert planned.plan.epsilon <= 7.884
+
+
+def test_channels_that_leave_a_share_unknown_are_not_mixed() -> None:
+    pilot, targets = np.array([0.5, 0.5]), [Target(("v", "0"), np.array([1.0, 0.0]), 1e-3)]
+    useless = Channel(np.full((2, 2), 0.5))
+    assert mixture_of([useless, useless], pilot, targets) is None
+    assert mixture_of([useless, randomized_response(2, 1.0)], pilot, targets) is None
 
 
 @pytest.mark.parametrize("crossing", [0.2, 1.3, 2.9, 3.9])
