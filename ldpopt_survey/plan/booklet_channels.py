@@ -216,22 +216,21 @@ class BookletDesigner:
         if best is None or best.required > best.for_targets * (1 + BOOKLET_RTOL):
             searched, known_attempts = pilots[start.place], list(start.attempts)
             attempts = self._at_smaller_epsilons(units, start.place, searched, deadline, usual, known_attempts)
-            found, (smoothers, least_saving) = (
-                list(attempts),
-                ((SMOOTHER_PILOTS, LEAST_SAVING) if units[0].plain else (UNIT_SMOOTHER_PILOTS, LEAST_UNIT_SAVING)),
-            )
+            all_attempts, is_plain = list(attempts), units[0].plain
+            least_saving = LEAST_SAVING if is_plain else LEAST_UNIT_SAVING
+            smoothers = SMOOTHER_PILOTS if is_plain else UNIT_SMOOTHER_PILOTS
             for smoother in () if self._is_coarse else smoothers:
                 if fewest(attempts) <= start.for_targets + least_saving * max(start.for_targets, usual):
                     break
-                more = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, usual, rivals=attempts)
-                found, attempts = [*found, *more], min(attempts, more, key=fewest)
-            epsilons = self.epsilon, min(found, key=lambda a: a.required).epsilon
+                others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, usual, rivals=attempts)
+                all_attempts, attempts = [*all_attempts, *others], min(attempts, others, key=fewest)
+            epsilons = self.epsilon, min(all_attempts, key=lambda a: a.required).epsilon
             responses = [replace(self, epsilon=epsilon).response(units) for epsilon in epsilons]
-            candidates = [*(attempt.channel for attempt in found), *responses]
+            candidates = [*(attempt.channel for attempt in all_attempts), *responses]
             is_small = len(units[0].cells) <= MAX_UNIT_CELLS
             if is_small and (mixture := mixture_of(candidates, *product_of(units))) is not None:
-                found.append(self._attempt(units, mixture))
-            best = min(found, key=lambda a: a.required)
+                all_attempts.append(self._attempt(units, mixture))
+            best = min(all_attempts, key=lambda a: a.required)
         result = start.result
         is_first = result is not None and best.channel is result[0] and start.place == 0
         return result if is_first else (best.channel, None)
@@ -313,9 +312,9 @@ class BookletDesigner:
         similar_attempts = rivals or self.channels.attempts_for(units[0], place)
         first_epsilon = min(similar_attempts, key=lambda a: a.required).epsilon if similar_attempts else None
         least_saving = LEAST_SAVING if units[0].plain and not self._is_coarse else COARSE_LEAST_SAVING
-        most = MAX_SMALLER_EPSILONS if units[0].plain else MAX_UNIT_EPSILONS
+        max_designs = MAX_SMALLER_EPSILONS if units[0].plain else MAX_UNIT_EPSILONS
         attempts = smaller_epsilons(
-            design_at, self.epsilon, deadline, known_attempts, first_epsilon, rivals, least_saving, usual, most
+            design_at, self.epsilon, deadline, known_attempts, first_epsilon, rivals, least_saving, usual, max_designs
         )
         self.channels.attempts[key] = [*known_attempts, *(a for a in attempts if a not in known_attempts)]
         return attempts

@@ -350,9 +350,9 @@ class BookletPlanner:
             return self._booklet((unit,), deadline, self._further_targets((unit,)))
         if unit.plain:
             return self._booklet((unit,), deadline)
-        alone = [each for each in self.units if (each,) not in self.pairs]
-        least = [self.designer.least_respondents(each, deadline) for each in alone if len(alone) > 1]
-        return self._booklet((unit,), deadline, usual=sum(least) / len(alone))
+        units = [other for other in self.units if (other,) not in self.pairs]
+        requirements = [self.designer.least_respondents(other, deadline) for other in units if len(units) > 1]
+        return self._booklet((unit,), deadline, usual=sum(requirements) / len(units))
 
     def _booklet(
         self,

@@ -14,7 +14,7 @@ from ldpopt_survey.plan.units import Target
 MAX_MIXED = 3
 """The most channels in a mixture."""
 
-STEPS, LEAST_STEP_SAVING = (0.5, 0.25, 0.12, 0.06, 0.03), 0.01
+STEP_PARTS, LEAST_STEP_SAVING = (0.5, 0.25, 0.12, 0.06, 0.03), 0.01
 """The parts of a mixture that another channel may take in a step, and the saving for which a step is taken."""
 
 SINGULAR_RTOL, UNBIASED_RTOL = 1e-12, 1e-6
@@ -31,9 +31,9 @@ def mixture_of(channels: Sequence[Channel], pilot: Array, targets: Sequence[Targ
     units = np.eye(len(channels))
     shares = min(units, key=needs)
     required, step = needs(shares), 0
-    while step < len(STEPS) and np.isfinite(required):
+    while step < len(STEP_PARTS) and np.isfinite(required):
         candidates = [
-            (1 - STEPS[step]) * shares + STEPS[step] * unit
+            (1 - STEP_PARTS[step]) * shares + STEP_PARTS[step] * unit
             for unit in units
             if shares @ unit > 0 or np.count_nonzero(shares) < MAX_MIXED
         ]

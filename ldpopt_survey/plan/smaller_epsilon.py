@@ -68,7 +68,7 @@ def smaller_epsilons(
     rivals: Sequence[Attempt] = (),
     least_saving: float = LEAST_SAVING,
     usual: float = 0.0,
-    most: int = MAX_SMALLER_EPSILONS,
+    max_designs: int = MAX_SMALLER_EPSILONS,
 ) -> list[Attempt]:
     """Return the known attempts, and those of a search for the epsilon that needs the fewest respondents.
 
@@ -84,10 +84,10 @@ def smaller_epsilons(
       predict no fewer respondents than the best of them needs.
     - `least_saving` : the search ends if it is predicted to save a smaller part of the respondents.
     - `usual` : the least number of respondents whose part is meant.
-    - `most` : how many epsilons are tried at most.
+    - `max_designs` : how many epsilons are tried at most.
     """
     attempts, least_failure = [attempt for attempt in known_attempts if attempt.epsilon <= epsilon], math.inf
-    for _ in range(most):
+    for _ in range(max_designs):
         upper = min((a for a in attempts if a.excess > 0), key=lambda a: a.epsilon, default=None)
         top = min(epsilon, least_failure, math.inf if upper is None else upper.epsilon)
         lower = max((a for a in attempts if a.excess <= 0 and a.epsilon <= top), key=lambda a: a.epsilon, default=None)

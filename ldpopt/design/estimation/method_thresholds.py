@@ -171,7 +171,7 @@ class ThresholdColumns(Method, reference="[KW]", solves=FisherInformation, prefe
             except SolverError:
                 if start is None:
                     raise
-                if solution is None:  # the improved sets or weights are no good start
+                if solution is None:  # the steps from the improved sets and weights fail
                     sets, accuracy, start, is_improved, pace = cold_sets, 1.0, None, False, PACE
                     continue
                 break  # columns or weights are too far apart: the result of the round before stands

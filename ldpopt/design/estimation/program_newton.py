@@ -270,15 +270,15 @@ class _Program:
         The gap that a step without centering could reach decides how much the step is centered.
         """
         try:
-            system = _System.of(self, point, neighborhood)
+            system = _System.factored(self, point, neighborhood)
             predicted = system.move(np.zeros(len(point.theta)), np.zeros(len(point.limit_slack)))
-            length, reached = predicted.taken(self.limits)
+            length, reached = predicted.next_point(self.limits)
             gap = float(reached.theta @ reached.slack + reached.limit_slack @ reached.prices) / neighborhood.size
             goal = max(accuracy, max((gap / neighborhood.gap) ** 3, LEAST_CENTERING) * neighborhood.gap)
             mu = goal * neighborhood.size / (len(point.theta) + len(point.limit_slack))
             change, part = predicted.change, length**2  # A short step tells little of the second order.
             moved = system.move(mu - part * change.theta * change.slack, mu - part * change.limit_slack * change.prices)
-            return moved.taken(self.limits)[1]
+            return moved.next_point(self.limits)[1]
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
 
@@ -305,14 +305,14 @@ class _Move:
     point: Central
     change: Central
 
-    def taken(self, limits: int) -> tuple[float, Central]:
+    def next_point(self, limits: int) -> tuple[float, Central]:
         """Return the fraction of the step that is taken, and the next point, where all numbers are positive."""
         point, change = self.point, self.change
         primal_length = _step_length((point.theta, change.theta), (point.limit_slack, change.limit_slack))
         dual_length = _step_length((point.slack, change.slack), (point.prices, change.prices))
         if limits:  # the curvature depends on the prices
             primal_length = dual_length = min(primal_length, dual_length)
-        next_point = Central(
+        point = Central(
             point.theta + primal_length * change.theta,
             point.slack + dual_length * change.slack,
             point.rows + dual_length * change.rows,
@@ -320,7 +320,7 @@ class _Move:
             point.prices + dual_length * change.prices,
             point.level + primal_length * change.level,
         )
-        return min(primal_length, dual_length), next_point
+        return min(primal_length, dual_length), point
 
 
 def _step_length(*moves: tuple[Array, Array]) -> float:
@@ -339,22 +339,24 @@ class _System:
 
     limits: int
     point: Central
-    near: _Near
+    neighborhood: _Near
     root: Array
     slopes: Array
     hessian: _Hessian
     schur: tuple[Array, npt.NDArray[np.int32]]
 
     @classmethod
-    def of(cls, program: _Program, point: Central, near: _Near) -> _System:
-        """Factor the system."""
+    def factored(cls, program: _Program, point: Central, neighborhood: _Near) -> _System:
+        """Build the factored system."""
         k, m, limits = len(program.prior), len(point.limit_slack), program.limits
         root = np.sqrt(point.theta / point.slack)
         slopes = np.empty((k + m, len(root)))
-        slopes[:k], slopes[k : k + limits] = program.columns.T, near.variance_slopes.T
+        slopes[:k], slopes[k : k + limits] = program.columns.T, neighborhood.variance_slopes.T
         slopes[k + limits :] = program.above.T
         slopes *= root
-        hessian = _Hessian.from_columns(near.z * np.sqrt(root)[:, None], near.values, program.rank, slopes)
+        hessian = _Hessian.from_columns(
+            neighborhood.z * np.sqrt(root)[:, None], neighborhood.values, program.rank, slopes
+        )
         size = k + m + int(limits > 0)
         schur = np.zeros((size, size))
         schur[: k + m, : k + m] = hessian.form
@@ -362,15 +364,15 @@ class _System:
         schur[price_rows, price_rows] += point.limit_slack / point.prices
         if limits:  # the weights of the variances sum to one: the level is their price
             schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
-        return cls(limits, point, near, root, slopes, hessian, scipy.linalg.lu_factor(schur, overwrite_a=True))
+        return cls(limits, point, neighborhood, root, slopes, hessian, scipy.linalg.lu_factor(schur, overwrite_a=True))
 
     def move(self, products: Array, limit_products: Array) -> _Move:
         """Compute the step to these products (n,), (m,) of weights and slacks, and of slacks and prices of limits."""
-        point, near, k, limits = self.point, self.near, len(self.point.rows), self.limits
-        slope = self.root * (products / point.theta - near.dual)
+        point, neighborhood, k, limits = self.point, self.neighborhood, len(self.point.rows), self.limits
+        slope = self.root * (products / point.theta - neighborhood.dual)
         halved = self.hessian.halved(slope)
         right_hand_side = self.hessian.values(slope, halved) - np.append(
-            near.short, near.missing + point.limit_slack - limit_products / point.prices
+            neighborhood.short, neighborhood.missing + point.limit_slack - limit_products / point.prices
         )
         if limits:
             right_hand_side = np.append(right_hand_side, 1 - point.prices[:limits].sum())
@@ -378,7 +380,7 @@ class _System:
         change, d_level = np.asarray(solution[: len(self.slopes)]), float(solution[-1]) if limits else 0.0
         d_theta = self.root * self.hessian.solve(slope, halved, change)
         d_slack = (products - point.slack * d_theta) / point.theta - point.slack
-        d_limit_slack = near.missing - self.slopes[k:] @ (d_theta / self.root)
+        d_limit_slack = neighborhood.missing - self.slopes[k:] @ (d_theta / self.root)
         d_limit_slack[:limits] += d_level
         return _Move(point, Central(d_theta, d_slack, change[:k], d_limit_slack, change[k:], d_level))
 
