@@ -17,6 +17,9 @@ MAX_MIXED = 3
 STEP_PARTS, LEAST_STEP_SAVING = (0.5, 0.25, 0.12, 0.06, 0.03), 0.01
 """The parts of a mixture that another channel may take in a step, and the saving for which a step is taken."""
 
+LEAST_PROBABILITY = 1e-12
+"""Rarer reports are left out of the comparison, so that the squares of their scores are finite."""
+
 SINGULAR_RTOL, UNBIASED_RTOL = 1e-12, 1e-6
 """The relative sizes of singular values that count as zero, and of errors of estimates that count as none."""
 
@@ -57,8 +60,8 @@ class _Needs:
         self.scores, self.probabilities, self.informations = list[Array](), list[Array](), list[Array]()
         for channel in channels:
             probabilities = channel.push(pilot)
-            columns = channel.matrix[:, probabilities > 0]
-            probabilities = probabilities[probabilities > 0]
+            columns = channel.matrix[:, probabilities > LEAST_PROBABILITY]
+            probabilities = probabilities[probabilities > LEAST_PROBABILITY]
             scores = columns / probabilities - 1
             self.scores.append(scores)
             self.probabilities.append(probabilities)

@@ -21,8 +21,8 @@ MAX_VAIN_MERGES, MAX_VAIN_ENTRIES, LEAST_MERGING_GAIN = 8, 200_000, 1e-3
 It is fewer for channels of many entries, so that so many entries are looked at.
 """
 
-SMALLEST_PROBABILITY = 1e-300
-"""Smaller probabilities of a report count as this one, so that reports of answers that nobody gives can be compared."""
+SMALLEST_PROBABILITY = 1e-150
+"""Smaller probabilities of a report count as this one, so that squares of ratios are finite where nobody answers."""
 
 
 def attempt_of(epsilon: float, channel: Channel, pilot: Array, targets: Sequence[Target]) -> Attempt:

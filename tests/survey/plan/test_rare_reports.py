@@ -205,6 +205,17 @@ def test_a_skip_pattern_with_rare_reports_is_planned_with_a_mixture() -> None:
     assert planned.plan.epsilon <= 7.884
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("epsilon", [50.0, 700.0])
+def test_reports_of_an_answer_that_nobody_gives_are_compared(epsilon: float) -> None:
+    pilot = np.array([0.0, 1e-3, 0.999])
+    targets = [Target(("v", str(place)), row, 1e-3) for place, row in enumerate(np.eye(3))]
+    channel = randomized_response(3, epsilon)
+    attempt = attempt_of(epsilon, channel, pilot, targets)
+    assert 0 < attempt.required < math.inf
+    assert mixture_of([channel, attempt.channel], pilot, targets) is None
+
+
 def test_channels_that_leave_a_share_unknown_are_not_mixed() -> None:
     pilot, targets = np.array([0.5, 0.5]), [Target(("v", "0"), np.array([1.0, 0.0]), 1e-3)]
     useless = Channel(np.full((2, 2), 0.5))
