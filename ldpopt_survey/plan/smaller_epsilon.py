@@ -10,7 +10,7 @@ from ldpopt.channel import Channel
 from ldpopt.values.deadline import Deadline
 from ldpopt_survey.plan.question import MIN_EPSILON
 
-MAX_SMALLER_EPSILONS, MAX_UNIT_EPSILONS, SMALLER_EPSILON_RTOL = 7, 3, 0.05
+MAX_SMALLER_EPSILONS, MAX_UNIT_EPSILONS, SMALLER_EPSILON_RTOL = 8, 3, 0.05
 """How many smaller epsilons are tried for a channel whose rare reports need more respondents, and how exactly.
 
 The second number is for questions that hang on one another, whose designs are slow.
