@@ -32,23 +32,30 @@ def mixture_of(channels: Sequence[Channel], pilot: Array, targets: Sequence[Targ
     """
     needs = _Needs(channels, pilot, targets)
     units = np.eye(len(channels))
-    shares = min(units, key=needs)
-    required, step = needs(shares), 0
+    required, shares = _smallest_need(units, needs)
+    step = 0
     while step < len(STEP_PARTS) and np.isfinite(required):
         candidates = [
             (1 - STEP_PARTS[step]) * shares + STEP_PARTS[step] * unit
             for unit in units
             if shares @ unit > 0 or np.count_nonzero(shares) < MAX_MIXED
         ]
-        candidate = min(candidates, key=needs)
-        if (saved := needs(candidate)) < required * (1 - LEAST_STEP_SAVING):
-            shares, required = candidate, saved
+        needed, candidate = _smallest_need(candidates, needs)
+        if needed < required * (1 - LEAST_STEP_SAVING):
+            required, shares = needed, candidate
         else:
             step += 1
     if shares.max() == 1:
         return None
     parts = [share * channel.matrix for share, channel in zip(shares, channels, strict=True) if share > 0]
     return Channel(np.hstack(parts))
+
+
+def _smallest_need(candidates: Sequence[Array] | Array, needs: _Needs) -> tuple[float, Array]:
+    """Return the fewest respondents of all candidates, and their shares."""
+    needed = [needs(shares) for shares in candidates]
+    place = int(np.argmin(needed))
+    return needed[place], candidates[place]
 
 
 class _Needs:

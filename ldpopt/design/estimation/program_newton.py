@@ -59,11 +59,30 @@ class Central:
     prices: Array
     level: float
 
+    @property
+    def gap(self) -> float:
+        """The sum of the products of weights and slacks, and of slacks and prices of limits."""
+        return float(self.theta @ self.slack + self.limit_slack @ self.prices)
+
+    def next_point(self, change: Central, limits: int) -> tuple[float, Central]:
+        """Return the fraction of a change that is taken, and the next point, where all numbers are positive."""
+        primal_length = _step_length((self.theta, change.theta), (self.limit_slack, change.limit_slack))
+        dual_length = _step_length((self.slack, change.slack), (self.prices, change.prices))
+        if limits:  # the curvature depends on the prices
+            primal_length = dual_length = min(primal_length, dual_length)
+        point = Central(
+            self.theta + primal_length * change.theta,
+            self.slack + dual_length * change.slack,
+            self.rows + dual_length * change.rows,
+            self.limit_slack + primal_length * change.limit_slack,
+            self.prices + dual_length * change.prices,
+            self.level + primal_length * change.level,
+        )
+        return min(primal_length, dual_length), point
+
     def with_columns(self, is_selected: npt.NDArray[np.bool_], count: int) -> Central:
         """Select columns, and append `count` new ones."""
-        product = float(self.theta @ self.slack + self.limit_slack @ self.prices) / (
-            len(self.theta) + len(self.limit_slack)
-        )
+        product = self.gap / (len(self.theta) + len(self.limit_slack))
         usual_weight = min(
             product / float(np.median(self.slack[is_selected])), float(np.median(self.theta[is_selected]))
         )
@@ -181,9 +200,7 @@ class _Program:
 
     def with_all_limits(self, point: Central, is_active: npt.NDArray[np.bool_]) -> Central:
         """Return a point of the program with some limits as one with all of them."""
-        product = float(point.theta @ point.slack + point.limit_slack @ point.prices) / (
-            len(point.theta) + len(point.limit_slack)
-        )
+        product = point.gap / (len(point.theta) + len(point.limit_slack))
         limit_slack = np.append(np.zeros(self.limits), self.caps - self.above.T @ point.theta)
         limit_slack = np.maximum(limit_slack, LEAST_CAP_SLACK * self.caps.min(initial=1.0))
         limit_slack[is_active] = point.limit_slack
@@ -259,7 +276,7 @@ class _Program:
             float(np.abs(row_shortfall).max() / self.caps.min(initial=1.0)),
             float(np.abs(slack_error / scale).max(initial=0.0)),
         )
-        gap = float(point.theta @ point.slack + point.limit_slack @ point.prices) / size
+        gap = point.gap / size
         dual_error = float(np.abs((dual - point.slack) / self.largest_entries).max()) / size
         error = max(gap, dual_error, (feasibility_error - 1e-9) / FEASIBILITY_RTOL)
         return _Near(size, z, values, dual, row_shortfall, slack_error, variance_slopes, gap, error)
@@ -271,14 +288,16 @@ class _Program:
         """
         try:
             system = _System.factored(self, point, neighborhood)
-            predicted = system.move(np.zeros(len(point.theta)), np.zeros(len(point.limit_slack)))
-            length, reached = predicted.next_point(self.limits)
-            gap = float(reached.theta @ reached.slack + reached.limit_slack @ reached.prices) / neighborhood.size
-            goal = max(accuracy, max((gap / neighborhood.gap) ** 3, LEAST_CENTERING) * neighborhood.gap)
+            change = system.change(np.zeros(len(point.theta)), np.zeros(len(point.limit_slack)))
+            length, reached = point.next_point(change, self.limits)
+            part_left = max((reached.gap / point.gap) ** 3, LEAST_CENTERING)
+            goal = max(accuracy, part_left * neighborhood.gap)
             mu = goal * neighborhood.size / (len(point.theta) + len(point.limit_slack))
-            change, part = predicted.change, length**2  # A short step tells little of the second order.
-            moved = system.move(mu - part * change.theta * change.slack, mu - part * change.limit_slack * change.prices)
-            return moved.next_point(self.limits)[1]
+            part = length**2  # A short step tells little of the second order.
+            change = system.change(
+                mu - part * change.theta * change.slack, mu - part * change.limit_slack * change.prices
+            )
+            return point.next_point(change, self.limits)[1]
         except (np.linalg.LinAlgError, ValueError) as error:
             raise SolverError("design for estimation: Newton's method failed; pass another method") from error
 
@@ -296,31 +315,6 @@ class _Program:
         row_sums = kernel.sum(axis=1)
         rows = point.rows - 2 * kernel.T @ row_sums + row_sums @ row_sums * self.prior
         return SurveySolution(point.theta, rows, nu, kernel, np.ones(1), central)
-
-
-@dataclass(frozen=True, eq=False)
-class _Move:
-    """A step from a point."""
-
-    point: Central
-    change: Central
-
-    def next_point(self, limits: int) -> tuple[float, Central]:
-        """Return the fraction of the step that is taken, and the next point, where all numbers are positive."""
-        point, change = self.point, self.change
-        primal_length = _step_length((point.theta, change.theta), (point.limit_slack, change.limit_slack))
-        dual_length = _step_length((point.slack, change.slack), (point.prices, change.prices))
-        if limits:  # the curvature depends on the prices
-            primal_length = dual_length = min(primal_length, dual_length)
-        point = Central(
-            point.theta + primal_length * change.theta,
-            point.slack + dual_length * change.slack,
-            point.rows + dual_length * change.rows,
-            point.limit_slack + primal_length * change.limit_slack,
-            point.prices + dual_length * change.prices,
-            point.level + primal_length * change.level,
-        )
-        return min(primal_length, dual_length), point
 
 
 def _step_length(*moves: tuple[Array, Array]) -> float:
@@ -366,8 +360,8 @@ class _System:
             schur[k : k + limits, -1] = schur[-1, k : k + limits] = 1.0
         return cls(limits, point, neighborhood, root, slopes, hessian, scipy.linalg.lu_factor(schur, overwrite_a=True))
 
-    def move(self, products: Array, limit_products: Array) -> _Move:
-        """Compute the step to these products (n,), (m,) of weights and slacks, and of slacks and prices of limits."""
+    def change(self, products: Array, limit_products: Array) -> Central:
+        """Compute the change to these products (n,), (m,) of weights and slacks, and of slacks and prices of limits."""
         point, neighborhood, k, limits = self.point, self.neighborhood, len(self.point.rows), self.limits
         slope = self.root * (products / point.theta - neighborhood.dual)
         halved = self.hessian.halved(slope)
@@ -382,7 +376,7 @@ class _System:
         d_slack = (products - point.slack * d_theta) / point.theta - point.slack
         d_limit_slack = neighborhood.missing - self.slopes[k:] @ (d_theta / self.root)
         d_limit_slack[:limits] += d_level
-        return _Move(point, Central(d_theta, d_slack, change[:k], d_limit_slack, change[k:], d_level))
+        return Central(d_theta, d_slack, change[:k], d_limit_slack, change[k:], d_level)
 
 
 @dataclass(frozen=True, eq=False)
