@@ -213,6 +213,11 @@ class BookletDesigner:
             return self._design(units, further, deadline)
         start, pilots = self._start_of(units, deadline), (units, *smoothed_units(units))
         best = min(start.attempts, key=lambda a: a.required, default=None)
+        if best is not None and best.required > best.for_targets * (1 + BOOKLET_RTOL):
+            mixed = self._mixed(units, [best])
+            least_saving = LEAST_SAVING if units[0].plain else COARSE_LEAST_SAVING
+            if mixed is not None and mixed.required <= best.for_targets * (1 + least_saving):
+                return mixed.channel, None  # No other channel needs much fewer.
         if best is None or best.required > best.for_targets * (1 + BOOKLET_RTOL):
             searched, known_attempts = pilots[start.place], list(start.attempts)
             attempts = self._at_smaller_epsilons(units, start.place, searched, deadline, usual, known_attempts)
@@ -224,16 +229,21 @@ class BookletDesigner:
                     break
                 others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, usual, rivals=attempts)
                 all_attempts, attempts = [*all_attempts, *others], min(attempts, others, key=fewest)
-            epsilons = self.epsilon, min(all_attempts, key=lambda a: a.required).epsilon
-            responses = [replace(self, epsilon=epsilon).response(units) for epsilon in epsilons]
-            candidates = [*(attempt.channel for attempt in all_attempts), *responses]
-            is_small = len(units[0].cells) <= MAX_UNIT_CELLS
-            if is_small and (mixture := mixture_of(candidates, *product_of(units))) is not None:
-                all_attempts.append(self._attempt(units, mixture))
+            if (mixed := self._mixed(units, all_attempts)) is not None:
+                all_attempts.append(mixed)
             best = min(all_attempts, key=lambda a: a.required)
         result = start.result
         is_first = result is not None and best.channel is result[0] and start.place == 0
         return result if is_first else (best.channel, None)
+
+    def _mixed(self, units: tuple[Unit, ...], attempts: Sequence[Attempt]) -> Attempt | None:
+        """Return the best mixture of these attempts and of randomized response; None if it needs no fewer."""
+        if len(units[0].cells) > MAX_UNIT_CELLS:
+            return None
+        epsilons = {self.epsilon, min(attempts, key=lambda a: a.required).epsilon}
+        responses = [replace(self, epsilon=epsilon).response(units) for epsilon in sorted(epsilons, reverse=True)]
+        mixture = mixture_of([*(attempt.channel for attempt in attempts), *responses], *product_of(units))
+        return None if mixture is None else self._attempt(units, mixture)
 
     def _start_of(self, units: tuple[Unit, ...], deadline: Deadline) -> _Start:
         """Return the first attempt for a unit.
@@ -245,7 +255,7 @@ class BookletDesigner:
             return self.channels.starts[key]
         error = SolverError("no channel")
         for place, searched in enumerate((units, *smoothed_units(units))):
-            known_attempts = self.channels.attempts.get((units[0].kind, self.eta, place), [])
+            known_attempts = self.channels.attempts_for(units[0], place)
             if not self.certify and any(a.excess > 0 and a.epsilon <= self.epsilon for a in known_attempts):
                 return _Start(None, place, ())  # At this epsilon reports are rare, too.
             try:
@@ -313,6 +323,8 @@ class BookletDesigner:
         first_epsilon = min(similar_attempts, key=lambda a: a.required).epsilon if similar_attempts else None
         least_saving = LEAST_SAVING if units[0].plain and not self._is_coarse else COARSE_LEAST_SAVING
         max_designs = MAX_SMALLER_EPSILONS if units[0].plain else MAX_UNIT_EPSILONS
+        if self._is_coarse and not units[0].plain and similar_attempts:
+            max_designs = 1
         attempts = smaller_epsilons(
             design_at, self.epsilon, deadline, known_attempts, first_epsilon, rivals, least_saving, usual, max_designs
         )

@@ -25,6 +25,12 @@ from ldpopt_survey.plan.spec import SurveySpec
 MAX_DESIGNED_CATEGORIES = 10
 """Up to this many categories the curves are those of optimal channels. Beyond, subset selection gives their shape."""
 
+MAX_QUICK_CELLS, MAX_SLOW_DESIGNS = 16, 4
+"""Of more answers together than the first number, so many channels are designed at most.
+
+They fix the curve of respondents, which is erratic where reports are rare, so that further ones change little.
+"""
+
 MAX_CURVE_CORRECTIONS, CURVE_RTOL, COARSE_CURVE_RTOL = 4, 2e-3, 5e-3
 """The most times that the heights of such curves are corrected, and how near to the channels they then are.
 
@@ -348,6 +354,8 @@ class _Shape(_Curve):
         if any(_is_near((epsilon, eta), other, self.rtol / 2) for other in self.designed):
             return True
         if eta is None and epsilon >= self.best_epsilon:
+            return True
+        if self.k > MAX_QUICK_CELLS and len(self.designed) >= MAX_SLOW_DESIGNS:
             return True
         self.designed.append((epsilon, eta))
         used_epsilon, respondents = self.design(epsilon, eta)

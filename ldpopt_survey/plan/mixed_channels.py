@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from ldpopt_survey.plan.units import Target
 
 MAX_MIXED = 3
 """The most channels in a mixture."""
+
+FIRST_PARTS = 0.5, 0.7, 0.9, 0.97
+"""The parts of one of two channels in the mixtures at which a search may begin."""
 
 STEP_PARTS, LEAST_STEP_SAVING = (0.5, 0.25, 0.12, 0.06, 0.03), 0.01
 """The parts of a mixture that another channel may take in a step, and the saving for which a step is taken."""
@@ -28,11 +32,13 @@ def mixture_of(channels: Sequence[Channel], pilot: Array, targets: Sequence[Targ
     """Return a mixture of some channels that needs fewer respondents than each of them; None if none is found.
 
     A coin that everybody sees decides which channel makes a report. So an answer may be told precisely to some, and
-    with frequent reports to others. The search begins with the best channel, and lets others take parts of the mixture.
+    with frequent reports to others. The search begins with the best channel or mixture of two, and lets others take
+    parts of the mixture.
     """
     needs = _Needs(channels, pilot, targets)
     units = np.eye(len(channels))
-    required, shares = _smallest_need(units, needs)
+    pairs = [part * a + (1 - part) * b for part in FIRST_PARTS for a, b in permutations(units, 2)]
+    required, shares = _smallest_need([*units, *pairs], needs)
     step = 0
     while step < len(STEP_PARTS) and np.isfinite(required):
         candidates = [

@@ -20,6 +20,7 @@ from ldpopt_survey.plan.booklet_channels import DesignedChannels
 from ldpopt_survey.plan.booklet_rules import joint_ratio
 from ldpopt_survey.plan.booklets import MIN_SPENT_SHARE, SHARING_QUESTIONS, BookletPlanner, Questionnaire, needs_of
 from ldpopt_survey.plan.budget import (
+    MAX_QUICK_CELLS,
     Budget,
     KnownCurves,
     people_to_invite,
@@ -46,7 +47,7 @@ from ldpopt_survey.plan.target_precision import (
     target_precisions,
 )
 from ldpopt_survey.plan.too_many import MAX_RESPONDENTS, too_many
-from ldpopt_survey.plan.units import Unit, cap_of, respondents_bound, units_of
+from ldpopt_survey.plan.units import Unit, cap_of, least_respondents, respondents_bound, units_of
 
 SPLIT_PROGRESS = 0.3
 """The share of the progress that the split of the budget is."""
@@ -54,8 +55,8 @@ SPLIT_PROGRESS = 0.3
 CLOSE_SPLIT = 1.05
 """A split that needs fewer than so many times the respondents of the booklets is compared more exactly."""
 
-FAR_SPLIT, MAX_QUICK_CELLS = 2.5, 16
-"""A split that needs more than so many times the respondents is compared without designs of more answers than these.
+FAR_SPLIT = 2.5
+"""A split that needs more than so many times the respondents is compared without designs of over `MAX_QUICK_CELLS`.
 
 Their respondents are then those of the channels for the whole budget, scaled as at even shares: of 44 random plans all
 were within -26 and +75 % of the split by designs.
@@ -87,6 +88,10 @@ class Planning:
         self.fixed_claims = [
             (unit.epsilon, min(math.tanh(unit.epsilon / 2), *_caps(unit))) for unit in self.fixed_units
         ]
+        for unit in self.units:  # Before any channel is designed in vain
+            epsilon = unit.epsilon or spec.epsilon
+            if epsilon is not None and (required := least_respondents(unit, epsilon)) > MAX_RESPONDENTS:
+                raise too_many(self.units, required, epsilon)
         if spec.together and not self.shared_units:
             fixed = {question.name for question in spec.questions if question.epsilon is not None}
             names = [name for pair in spec.together for name in pair]

@@ -303,6 +303,25 @@ def respondents_bound(
     )
 
 
+def least_respondents(unit: Unit, epsilon: float) -> float:
+    """Return a number of respondents, unrounded, below which no epsilon-LDP report on a unit meets its targets.
+
+    Let shares move from answer b to answer a. As |Q(y|a) - Q(y|b)| <= (e^epsilon - 1) m(y) for the probability m(y) of
+    report y, the information on this move is at most (e^epsilon - 1)^2. So an estimate of c . p has a variance of at
+    least (c_a - c_b)^2 / (e^epsilon - 1)^2 [Cramer, Rao]. Where few are asked a question, this is far above the
+    variance of the sample alone, which counts as well.
+
+    epsilon : in nats.
+    """
+    if not unit.targets or unit.has_number:
+        return 0.0
+    rows, is_possible = np.array([target.row for target in unit.targets]), unit.pilot > 0
+    limits = np.array([target.variance for target in unit.targets])
+    sampling_variances = (rows - (rows @ unit.pilot)[:, None]) ** 2 @ unit.pilot
+    spread = np.ptp(rows[:, is_possible], axis=1) * math.exp(-epsilon) / -math.expm1(-epsilon)
+    return float((np.maximum(sampling_variances, spread**2) / limits).max())
+
+
 def proof_of(design: Design | None, units: Sequence[Unit]) -> EquivalenceDual | None:
     """Return the proof of `joint_design`, with a kernel row for each target, or None."""
     certificate: Any = None if design is None else design.certificate

@@ -31,7 +31,7 @@ PROXIMAL_FRACTION = 0.2
 MAX_MOMENTUM, MAX_STEP_RATIO = 0.9, 3.0  # The repeated fraction of the last step, and its largest factor
 NEGLIGIBLE_WEIGHT = 1e-9  # Relative to the largest: smaller weights become zero.
 MAX_PRICE_STEPS, PRICE_RTOL = 60, 1e-5  # Of Newton's method for the prices, and the relative gain of its last step
-MAX_BALANCING_STEPS, ROW_TOLERANCE = 20, 1e-3  # Of Newton's method for the rows, and their error at its end
+MAX_BALANCING_STEPS, ROW_TOLERANCE = 100, 1e-3  # Of Newton's method for the rows, and their error at its end
 FIRST_CAP_PRICES = 0.3  # Of the criterion, for all caps together
 # The price of a variance is multiplied by this power of its ratio to their mean, which is clipped.
 LIMIT_POWER, MAX_LIMIT_RATIO = 0.5, 2.0

@@ -39,7 +39,7 @@ LEAST_CENTERING = 0.05  # The least part of the gap that a step aims at: less wo
 FEASIBILITY_RTOL = 0.01  # Relative error of rows and limits: this fraction of the gap, plus 1e-9.
 INITIAL_GAP = 0.1  # Relative to the criterion.
 NEW_COLUMN_WEIGHT = 0.1  # In units of a usual weight.
-IDLE_CAP_SLACK, LEAST_CAP_SLACK = 0.1, 0.01  # In units of a cap: the slack of caps left out, and the least of new ones
+IDLE_CAP_SLACK, LEAST_CAP_SLACK = 0.03, 0.01  # In units of a cap: the slack of caps left out, and the least of new ones
 
 
 @dataclass(frozen=True, eq=False)

@@ -194,7 +194,7 @@ class ThresholdProgram:
         """Reduce the solution to at most k (d + 1) weights.
 
         The influences K u remain without bias. For the largest of r variances there are r more weights, and all
-        variances remain the same.
+        variances remain the same. A solution of fewer columns than numbers that remain is left as it is.
         """
         units = self.units(sets) - 1
         # The products of the influences with all entries, each once, in orthogonal coordinates that begin with them.
@@ -209,6 +209,8 @@ class ThresholdProgram:
             first_inputs, second_inputs = np.triu_indices(len(self.prior), 1)
             excess = np.maximum(units[:, first_inputs] - units[:, second_inputs], 0.0)
         moments = np.hstack([np.ones((len(sets), 1)), units, products, squares, excess])
+        if len(sets) <= moments.shape[1]:  # Hardly any weight can go, and the search for it is slow.
+            return solution
         return replace(solution, theta=reduce_weights(moments, solution.theta * mass) / mass)
 
     def raise_prices(self, solution: SurveySolution, sets: Members, margin: float) -> SurveySolution:

