@@ -214,10 +214,11 @@ class BookletDesigner:
         start, pilots = self._start_of(units, deadline), (units, *smoothed_units(units))
         best = min(start.attempts, key=lambda a: a.required, default=None)
         if best is not None and best.required > best.for_targets * (1 + BOOKLET_RTOL):
-            mixed = self._mixed(units, [best])
-            least_saving = LEAST_SAVING if units[0].plain else COARSE_LEAST_SAVING
-            if mixed is not None and mixed.required <= best.for_targets * (1 + least_saving):
-                return mixed.channel, None  # No other channel needs much fewer.
+            is_plain, mixed = units[0].plain, self._mixed(units, [best])
+            least_saving = LEAST_SAVING if is_plain else COARSE_LEAST_SAVING
+            is_good = mixed is not None and mixed.required <= best.for_targets * (1 + least_saving)
+            if mixed is not None and (is_good or (self._is_coarse and not is_plain)):
+                return mixed.channel, None  # Other channels need hardly fewer, or are slow to design.
         if best is None or best.required > best.for_targets * (1 + BOOKLET_RTOL):
             searched, known_attempts = pilots[start.place], list(start.attempts)
             attempts = self._at_smaller_epsilons(units, start.place, searched, deadline, usual, known_attempts)
@@ -255,7 +256,7 @@ class BookletDesigner:
             return self.channels.starts[key]
         error = SolverError("no channel")
         for place, searched in enumerate((units, *smoothed_units(units))):
-            known_attempts = self.channels.attempts_for(units[0], place)
+            known_attempts = self.channels.attempts.get((units[0].kind, self.eta, place), [])
             if not self.certify and any(a.excess > 0 and a.epsilon <= self.epsilon for a in known_attempts):
                 return _Start(None, place, ())  # At this epsilon reports are rare, too.
             try:
