@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from ldpopt.privacy import local_dp
 from ldpopt.values.deadline import UNLIMITED
 from ldpopt_survey import QuestionSpec, SurveySpec, plan_survey
 from ldpopt_survey.estimate.linear import are_estimable, contrast_moments, reports_to_estimate
+from ldpopt_survey.plan import booklet_channels
 from ldpopt_survey.plan.booklet import Booklet
 from ldpopt_survey.plan.booklet_shares import rational_shares, respondents_for_shares, solve_shares
 from ldpopt_survey.plan.budget import Budget, SharedNeeds, split_budget, split_within
@@ -317,3 +319,28 @@ def test_a_comparison_may_leave_out_slow_designs() -> None:
     split = split_within(both, Budget(2.0), (), UNLIMITED, uncorrected={"slow"})
     assert set(designed) == {"quick"}
     assert split.respondents == pytest.approx(300, rel=0.2)
+
+
+def test_one_design_is_enough_if_a_coin_with_randomized_response_makes_reports_frequent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first channel needs 40 million respondents so that its rare reports can be trusted."""
+    questions = (
+        QuestionSpec("u", ("a", "b", "c")),
+        QuestionSpec("v", tuple("abcdefghij"), pilot=[0.94, *[0.06 / 9] * 9], asked_if={"u": ["b", "c"]}),
+        QuestionSpec("w", ("a", "b"), asked_if={"v": ["g"]}),
+    )
+    attempts = list[Attempt]()
+
+    def recorded(*arguments: Any) -> Attempt:
+        attempts.append(attempt_of(*arguments))
+        return attempts[-1]
+
+    monkeypatch.setattr(booklet_channels, "attempt_of", recorded)
+    planned = plan_survey(SurveySpec("skips", questions, epsilon=6.69, eta=0.5))
+    first, mixed = attempts
+    assert first.to_estimate > 20 * first.for_targets
+    assert mixed.required < 1.03 * first.for_targets
+    assert planned.respondents < 1.04 * first.for_targets
+    assert planned.plan.epsilon <= 6.69
+    assert planned.plan.eta <= 0.5
