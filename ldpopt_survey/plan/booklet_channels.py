@@ -207,35 +207,47 @@ class BookletDesigner:
         """Return the result of `_design`; for a single unit, a channel that needs fewer respondents if one is found.
 
         Estimates by the best channel may rest on rare reports, so that their intervals need many more respondents than
-        the targets. Then channels of smaller epsilons and for smoother pilots are tried.
+        the targets. Then others are tried (`_best_with_rare_reports`).
         """
         if len(units) > 1 or further:
             return self._design(units, further, deadline)
-        start, pilots = self._start_of(units, deadline), (units, *smoothed_units(units))
+        start = self._start_of(units, deadline)
         best = min(start.attempts, key=lambda a: a.required, default=None)
-        if best is not None and best.required > best.for_targets * (1 + BOOKLET_RTOL):
-            is_plain, mixed = units[0].plain, self._mixed(units, [best])
-            least_saving = LEAST_SAVING if is_plain else COARSE_LEAST_SAVING
-            is_good = mixed is not None and mixed.required <= best.for_targets * (1 + least_saving)
-            if mixed is not None and (is_good or (self._is_coarse and not is_plain)):
-                return mixed.channel, None  # Other channels need hardly fewer, or are slow to design.
         if best is None or best.required > best.for_targets * (1 + BOOKLET_RTOL):
-            searched, known_attempts = pilots[start.place], list(start.attempts)
-            attempts = self._at_smaller_epsilons(units, start.place, searched, deadline, usual, known_attempts)
-            all_attempts, is_plain = list(attempts), units[0].plain
-            least_saving = LEAST_SAVING if is_plain else LEAST_UNIT_SAVING
-            smoothers = SMOOTHER_PILOTS if is_plain else UNIT_SMOOTHER_PILOTS
-            for smoother in () if self._is_coarse else smoothers:
-                if fewest(attempts) <= start.for_targets + least_saving * max(start.for_targets, usual):
-                    break
-                others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, usual, rivals=attempts)
-                all_attempts, attempts = [*all_attempts, *others], min(attempts, others, key=fewest)
-            if (mixed := self._mixed(units, all_attempts)) is not None:
-                all_attempts.append(mixed)
-            best = min(all_attempts, key=lambda a: a.required)
+            best = self._best_with_rare_reports(units, start, best, deadline, usual)
         result = start.result
         is_first = result is not None and best.channel is result[0] and start.place == 0
         return result if is_first else (best.channel, None)
+
+    def _best_with_rare_reports(
+        self, units: tuple[Unit, ...], start: _Start, first: Attempt | None, deadline: Deadline, usual: float
+    ) -> Attempt:
+        """Return the best attempt for a unit whose first channel has rare reports.
+
+        A mixture with randomized response may be nearly as good as the first channel is for the targets. If not,
+        channels of smaller epsilons, for smoother pilots, and mixtures of all are tried.
+        """
+        is_plain = units[0].plain
+        if first is not None and (mixed := self._mixed(units, [first])) is not None:
+            least_saving = LEAST_SAVING if is_plain else COARSE_LEAST_SAVING
+            is_good = mixed.required <= first.for_targets * (1 + least_saving)
+            if is_good or (self._is_coarse and not is_plain):
+                return mixed
+        pilots = units, *smoothed_units(units)
+        attempts = self._at_smaller_epsilons(
+            units, start.place, pilots[start.place], deadline, usual, list(start.attempts)
+        )
+        all_attempts = list(attempts)
+        least_saving = LEAST_SAVING if is_plain else LEAST_UNIT_SAVING
+        smoothers = SMOOTHER_PILOTS if is_plain else UNIT_SMOOTHER_PILOTS
+        for smoother in () if self._is_coarse else smoothers:
+            if fewest(attempts) <= start.for_targets + least_saving * max(start.for_targets, usual):
+                break
+            others = self._at_smaller_epsilons(units, smoother, pilots[smoother], deadline, usual, rivals=attempts)
+            all_attempts, attempts = [*all_attempts, *others], min(attempts, others, key=fewest)
+        if (mixed := self._mixed(units, all_attempts)) is not None:
+            all_attempts.append(mixed)
+        return min(all_attempts, key=lambda a: a.required)
 
     def _mixed(self, units: tuple[Unit, ...], attempts: Sequence[Attempt]) -> Attempt | None:
         """Return the best mixture of these attempts and of randomized response; None if it needs no fewer."""
@@ -325,7 +337,7 @@ class BookletDesigner:
         least_saving = LEAST_SAVING if units[0].plain and not self._is_coarse else COARSE_LEAST_SAVING
         max_designs = MAX_SMALLER_EPSILONS if units[0].plain else MAX_UNIT_EPSILONS
         if self._is_coarse and not units[0].plain and similar_attempts:
-            max_designs = 1
+            max_designs = 1  # At the epsilon that was the best within another eta
         attempts = smaller_epsilons(
             design_at, self.epsilon, deadline, known_attempts, first_epsilon, rivals, least_saving, usual, max_designs
         )

@@ -47,7 +47,7 @@ from ldpopt_survey.plan.target_precision import (
     target_precisions,
 )
 from ldpopt_survey.plan.too_many import MAX_RESPONDENTS, too_many
-from ldpopt_survey.plan.units import Unit, cap_of, least_respondents, respondents_bound, units_of
+from ldpopt_survey.plan.units import Unit, cap_of, respondents_bound, unit_bound, units_of
 
 SPLIT_PROGRESS = 0.3
 """The share of the progress that the split of the budget is."""
@@ -90,7 +90,7 @@ class Planning:
         ]
         for unit in self.units:  # Before any channel is designed in vain
             epsilon = unit.epsilon or spec.epsilon
-            if epsilon is not None and (required := least_respondents(unit, epsilon)) > MAX_RESPONDENTS:
+            if epsilon is not None and (required := unit_bound(unit, epsilon)) > MAX_RESPONDENTS:
                 raise too_many(self.units, required, epsilon)
         if spec.together and not self.shared_units:
             fixed = {question.name for question in spec.questions if question.epsilon is not None}

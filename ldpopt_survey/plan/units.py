@@ -303,7 +303,7 @@ def respondents_bound(
     )
 
 
-def least_respondents(unit: Unit, epsilon: float) -> float:
+def unit_bound(unit: Unit, epsilon: float) -> float:
     """Return a number of respondents, unrounded, below which no epsilon-LDP report on a unit meets its targets.
 
     Let shares move from answer b to answer a. As |Q(y|a) - Q(y|b)| <= (e^epsilon - 1) m(y) for the probability m(y) of

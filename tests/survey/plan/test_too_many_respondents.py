@@ -17,7 +17,7 @@ from ldpopt_survey.plan.number_question import NumberSpec
 from ldpopt_survey.plan.precision import limits
 from ldpopt_survey.plan.targets import TargetSpec
 from ldpopt_survey.plan.too_many import TooManyRespondents
-from ldpopt_survey.plan.units import least_respondents, units_of
+from ldpopt_survey.plan.units import unit_bound, units_of
 
 
 def drug(share: float) -> QuestionSpec:
@@ -125,7 +125,7 @@ def test_a_plan_out_of_reach_is_refused_before_a_channel_is_designed(
 def test_no_channel_needs_fewer_than_the_least_number(share: float, epsilon: float) -> None:
     """The best channel of a unit, and randomized response, need more; a narrow bound would refuse plans in vain."""
     (unit,) = units_of(chain(share, epsilon).questions)
-    bound = least_respondents(unit, epsilon)
+    bound = unit_bound(unit, epsilon)
     designer = booklet_channels.BookletDesigner(epsilon, None, search_joint=False, certify=False)
     best, response = (
         designer._attempt((unit,), channel).for_targets
@@ -140,5 +140,5 @@ def test_no_channel_needs_fewer_than_the_least_number(share: float, epsilon: flo
 def test_the_least_number_does_not_overflow() -> None:
     (unit,) = units_of(chain(0.1, 1.0).questions)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        assert 0 < least_respondents(unit, 700.0) < math.inf
-        assert least_respondents(unit, 1e-9) > 1e15
+        assert 0 < unit_bound(unit, 700.0) < math.inf
+        assert unit_bound(unit, 1e-9) > 1e15
